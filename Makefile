@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 COMPILED := .venv-compiled
 SOURCES := $(shell find src -name '*.py' 2>/dev/null)
 NATIVE := $(wildcard src/pullback/native/*.[ch])
+RENDERED := $(foreach folder,kernels formulas derivatives,$(wildcard src/pullback/$(folder)/*.py))
 TYPED := src tools tests benchmarks
 PIP = $$($(BIN)/python -c 'import pip; print("$(BIN)/python -m pip")' 2>/dev/null || echo "$(PYTHON) -m pip --python $(BIN)/python")
 CHECK_VERSION = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -53,23 +54,23 @@ check: $(VENV)/.typed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/.developed
+lint: $(VENV)/.tools
 	$(BIN)/ruff check .
 
-format: $(VENV)/.developed
+format: $(VENV)/.tools
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-types: $(VENV)/.developed
+types: $(VENV)/.tools
 	$(BIN)/mypy --strict $(TYPED)
 
-layers: $(VENV)/.developed
+layers: $(VENV)/.tools
 	$(BIN)/python -m tools.check_layers
 
-notes: $(VENV)/.developed
+notes: $(VENV)/.tools
 	$(BIN)/python -m tools.check_notes
 
-codegen: $(VENV)/.developed
+codegen: $(VENV)/.tools
 	$(BIN)/python -m tools.codegen
 	$(BIN)/python -m tools.stubs
 
@@ -185,7 +186,7 @@ sdist: $(VENV)/.numpy
 	$(PIP) install --quiet build
 	$(BIN)/python -m build --sdist --outdir dist .
 
-size: $(VENV)/.developed
+size: $(VENV)/.tools
 	$(BIN)/python -m tools.size_report
 
 clean:
@@ -208,12 +209,15 @@ $(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/na
 	$(COMPILED)/bin/python -m pip install --quiet '.[dev]'
 	touch $@
 
-# The kernels are compiled in little time, for tests, and those files alone that changed. `PULLBACK_COMPILE=kernels make ...`
-# compiles them for speed.
-$(VENV)/.developed: $(VENV)/.numpy pyproject.toml setup.py $(NATIVE)
+$(VENV)/.tools: $(VENV)/.numpy pyproject.toml setup.py
 	@echo "Installing the tools of development ..."
 	@$(PIP) install --quiet --no-compile 'setuptools>=77'
 	@PULLBACK_COMPILE=0 $(PIP) install --quiet --no-compile --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+# The kernels are compiled in little time, for tests, and those files alone that changed. `PULLBACK_COMPILE=kernels make ...`
+# compiles them for speed. Much of their C is rendered from Python text.
+$(VENV)/.developed: $(VENV)/.tools $(NATIVE) $(RENDERED)
 	@echo "Compiling the kernels for this machine ..."
 	@PULLBACK_COMPILE=$${PULLBACK_COMPILE:-quick} $(BIN)/python setup.py -q build_ext --inplace
 	@touch $@

@@ -1,10 +1,10 @@
 """Compiles what is hot, where it can: the C kernels of src/pullback/native and, with Cython, the hot Python modules.
 
-Everything else about the package is in pyproject.toml. PULLBACK_COMPILE says how much: "all" (the default), "kernels"
-(as an editable install always does, so that Python sources can be changed; it compiles for this machine alone, in a
-third of the time), "quick" (the same in half of that time, for tests: `show_config` tells that these kernels are slower)
-or "0" for a pure wheel. Where the compiler is missing or fails, a note is printed and the package is pure Python: the
-same source, slower. `pip install -v .` shows the progress.
+Everything else about the package is in pyproject.toml. PULLBACK_COMPILE says how much: "all" (the default), "portable"
+(all, and for processors of any age, which takes three times as long for the kernels: what is passed on to other machines),
+"kernels" (as an editable install always does, so that Python sources can be changed), "quick" (these in half of the time,
+for tests: `show_config` tells that these kernels are slower) or "0" for a pure wheel. Where the compiler is missing or
+fails, a note is printed and the package is pure Python: the same source, slower. `pip install -v .` shows the progress.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from setuptools.modified import newer_group
 ROOT = Path(__file__).parent
 COMPILE = os.environ.get("PULLBACK_COMPILE", "all")
 KERNELS = "pullback.native.kernels"
+RENDERED = Path("build", "rendered")
+"""Where the C is that is made of the text of kernels and rules. See Note [Digests of sources]."""
 SOURCES_ONLY = frozenset(("editable_wheel", "develop", "dist_info", "egg_info", "sdist"))
 """Commands that leave the Python sources to be run. (`editable_mode` is set too late: metadata are made before.)"""
 DEPENDENCIES = ["-MMD"]
@@ -58,6 +60,8 @@ MODULE_FLAGS_OF_GCC = [
 of -O2 and run as fast (-O1 alone takes half of it, and makes small operations slower by 4 %)."""
 LINK_FLAGS = ["-Wl,-s"] if sys.platform == "linux" else []
 """Names of inner functions are left out of the libraries, which are smaller by a tenth."""
+LONGEST = ("row_kernels", "reduction", "normalization", "convolution_v4", "elementwise_float32")
+"""The files that take longest are compiled first: at the end no processor waits for the other."""
 SANITIZED = ["-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", *FLAGS[2:]]
 """Of the kernels that `make sanitize` tests: they report reads and writes outside of memory, and undefined behaviour."""
 
@@ -71,7 +75,8 @@ class WholeFamilies(build_py):
             folder = str(Path(self.build_lib).resolve())
             command = [sys.executable, "-m", "pullback.recording.families", f"{folder}/pullback/generated"]
             path = os.pathsep.join([folder, *sys.path])  # NumPy is where the build finds it
-            subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True)
+            # Without kernels: those of an earlier build, with sanitizers say, need not load here.
+            subprocess.run(command, env={**os.environ, "PYTHONPATH": path, "PULLBACK_NATIVE": "0"}, check=True)
 
 
 class OptionalBuild(build_ext):
@@ -79,7 +84,7 @@ class OptionalBuild(build_ext):
 
     def finalize_options(self) -> None:
         keeps_sources = SOURCES_ONLY.intersection(self.distribution.commands)
-        if COMPILE == "all" and self.distribution.ext_modules and not keeps_sources and not self.inplace:
+        if COMPILE in ("all", "portable") and self.distribution.ext_modules and not keeps_sources and not self.inplace:
             self.distribution.ext_modules += _cythonized()
         super().finalize_options()
 
@@ -107,6 +112,10 @@ class OptionalBuild(build_ext):
 
     def build_extensions(self) -> None:
         """Compile the files of one extension, and several extensions, side by side; those alone that changed."""
+        for extension in self.extensions:
+            if extension.name == KERNELS:
+                subprocess.run([sys.executable, "-m", "tools.codegen", "--c", str(RENDERED)], cwd=ROOT, check=True)
+                extension.sources += sorted(str(path) for path in RENDERED.glob("*.c"))
         compile_files = self.compiler.compile
         if self._is_gcc():
             for extension in self.extensions:
@@ -178,6 +187,7 @@ def _cythonized() -> list[Any]:
     sys.path.insert(0, str(ROOT))
     from tools.native_sources import write_sources
 
+    print("pullback: translating the hot modules to C", file=sys.stderr, flush=True)
     target = Path("build", "native")
     written = write_sources(ROOT / "src", target)  # a text that it cannot translate ends the build
     try:
@@ -204,15 +214,15 @@ def _kernels() -> list[Any]:
         flags = [*flags, "-mprefer-vector-width=512"]
     if sanitized:
         flags = SANITIZED
-    if (sanitized or {*SOURCES_ONLY, "--inplace"}.intersection(sys.argv)) and (target := _own_target()):
+    if COMPILE != "portable" and (target := _own_target()):
         flags = [*flags, f'-DONLY_TARGET="{target}"']
     folder = Path("src", "pullback", "native")
     return [
         Extension(
             KERNELS,
-            sorted(str(path) for path in folder.glob("*.c")),
+            sorted([str(path) for path in folder.glob("*.c")], key=lambda path: (Path(path).stem not in LONGEST, path)),
             depends=sorted(str(path) for path in folder.glob("*.h")),
-            include_dirs=[numpy.get_include()],
+            include_dirs=[numpy.get_include(), str(folder), str(RENDERED)],
             extra_compile_args=[] if sys.platform == "win32" else flags,
             extra_link_args=["-fsanitize=address,undefined"] if sanitized else LINK_FLAGS,
         )
@@ -220,7 +230,10 @@ def _kernels() -> list[Any]:
 
 
 def _own_target() -> str | None:
-    """The instruction set of this machine as gcc calls it, for builds that never leave it; None where it is not known."""
+    """The instruction set of this machine as gcc calls it; None where it is not known.
+
+    Elsewhere the kernels say which one they need, and NumPy's are used (PyInit_kernels in module.c).
+    """
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -261,8 +274,7 @@ def _hot_modules(cythonize: Any, written: dict[str, Path], target: Path) -> list
         )
     for module, path in written.items():
         name_python_sources(path.with_suffix(".c"), module)
-    # The longest first: at the end no processor waits for the other.
-    return sorted(made, key=lambda extension: -os.path.getsize(extension.sources[0]))
+    return sorted(made, key=lambda extension: -os.path.getsize(extension.sources[0]))  # see LONGEST
 
 
 if __name__ == "__main__":  # Cython's processes may import this file

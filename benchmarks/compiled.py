@@ -80,11 +80,12 @@ class _Server:
         self._long_clock = _processor_time if threads == 1 else time.perf_counter
         self.runs: dict[tuple[str, str], Any] = {}
 
-    def prepare(self, name: str, way: str) -> dict[str, float]:
-        """Make a workload ready; how long its first calls take, and the peak of memory of one more."""
+    def prepare(self, name: str, way: str) -> dict[str, Any]:
+        """Make a workload ready; how long its first calls take, the peak of memory of one more, and what the first gave."""
         run = self._made(name, way)
         begin = self._long_clock()
-        for _ in range(4):
+        results = run()
+        for _ in range(3):
             run()
         while any(thread.name == "pullback-compile" for thread in threading.enumerate()):
             time.sleep(0.01)
@@ -96,7 +97,13 @@ class _Server:
         before = _memory("VmRSS")
         run()
         self.runs[name, way] = run
-        return {"first": first, "peak": max(_memory("VmHWM") - before, 0.0)}
+        return {"first": first, "peak": max(_memory("VmHWM") - before, 0.0), "sizes": self._sizes(results)}
+
+    def _sizes(self, results: Any) -> list[float]:
+        """How large the gradients are that a call gave, each: what the frameworks must agree on."""
+        if self.torch.__name__ == "jax":
+            return sorted([float(abs(array).sum()) for array in self.torch.tree.leaves(results)])
+        return sorted([float(result.abs().sum()) for result in results])
 
     def _made(self, name: str, way: str) -> Any:
         if self.torch.__name__ == "jax":
@@ -179,7 +186,9 @@ def measure(
         }
         for way in ways:
             ready = clients[way[0]].ask("prepare", name, way[1])
-            if isinstance(ready, dict):
+            if isinstance(ready, dict) and not _agree(found.get(ways[0], ready)["sizes"], ready["sizes"]):
+                print(f"  {way[0]} {way[1]}: other gradients than {ways[0][0]} {ways[0][1]}", file=sys.stderr)
+            elif isinstance(ready, dict):
                 found[way] = ready | {"times": []}
             else:
                 print(f"  {way[0]} {way[1]}: {ready}", file=sys.stderr)
@@ -189,6 +198,14 @@ def measure(
         for client in clients.values():
             client.close()
     return found
+
+
+def _agree(expected: list[float], actual: list[float]) -> bool:
+    """Whether gradients are of equal size. None are given where a framework begins with other parameters."""
+    if not expected or not actual:
+        return True
+    pairs = zip(expected, actual, strict=False)
+    return len(expected) == len(actual) and all(math.isclose(e, a, rel_tol=1e-2, abs_tol=1e-4) for e, a in pairs)
 
 
 def _cell(row: dict[str, Any], base: list[float]) -> str:

@@ -17,9 +17,12 @@ import argparse
 import json
 import math
 import os
+import platform
 import statistics
 import subprocess
 import sys
+from datetime import date
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +60,11 @@ def run_ranks(python: str, ranks: int, *arguments: str, **variables: str) -> Tim
 
 def measure(given: argparse.Namespace) -> Times:
     """All times, by number of ranks: each the best of some rounds, in which all sides take turns."""
-    found: Times = {"cores": os.cpu_count(), "messages": {}, "training": {}, "torch": {}, "compressed": {}}
+    described = _describe(given)
+    found: Times = {
+        "messages_measured": f"{described} Of all messages the fastest tenth counts.", "measured": described,
+        "messages": {}, "training": {}, "torch": {}, "compressed": {},
+    }  # fmt: skip
     for number in range(given.rounds):
         for ranks in given.ranks:
             if ranks > 1 and given.only != "training":
@@ -75,10 +82,29 @@ def measure(given: argparse.Namespace) -> Times:
     return found
 
 
+def _describe(given: argparse.Namespace) -> str:
+    """When and with what: the date, the processor, the versions, and how busy the machine was."""
+    model = next((line for line in _lines_of("/proc/cpuinfo") if line.startswith("model name")), ": unknown processor")
+    versions = " and ".join(f"{name} {metadata.version(name)}" for name in ("mpi4py", *["torch"][: not given.no_torch]))
+    form = (
+        "an installed, compiled pullback" if given.python else "pullback with compiled kernels and uncompiled modules"
+    )
+    return (
+        f"Measured on {date.today().isoformat()} on {os.cpu_count()} cores of {model.partition(': ')[2]}, with {form}, "
+        f"{versions}, Python {platform.python_version()}, the best "
+        f"of {given.rounds} round(s) of {given.steps} steps; other programs kept "
+        f"{os.getloadavg()[2]:.1f} processes busy in the quarter of an hour before."
+    )
+
+
+def _lines_of(file: str) -> list[str]:
+    return Path(file).read_text().splitlines() if Path(file).exists() else []
+
+
 def _keep_fastest(kept: Times, name: str, found: Times) -> None:
     """Keep the fastest of each: other processes only ever make one slower."""
     before = kept.setdefault(name, found)
-    for part in ("step", "computation", "averaging"):
+    for part in ("step", "computation", "averaging", "step_processor", "computation_processor"):
         before[part] = min(before[part], found[part])
 
 
@@ -132,17 +158,20 @@ def report(times: Times) -> str:
     parts = [
         "# What several ranks cost\n",
         "Written by `python -m benchmarks.distributed`; [the guide](distributed.md) says how to use several ranks. "
-        f"Measured on one machine with {times['cores']} cores, through shared memory, one thread per rank."
-        f"{' ' + times['note'] if 'note' in times else ''}\n",
+        "One machine, through shared memory, one thread per rank.\n",
         "## Messages\n",
+        f"{times['messages_measured']}\n",
         "Microseconds of an `all_reduce`, and of mpi4py's blocking `Allreduce` on the same memory:\n",
         _message_table(times),
         "## A training step\n",
+        f"{times['measured']}\n",
         "A GPT of 4 layers, 128 wide, 8 sequences of 128 tokens per rank, AdamW. Milliseconds of a step with averaged "
         "gradients, of its computation alone (`no_sync`), and of averaging all gradients in one message with nothing to "
         "compute. Of each step counts the slowest rank, for whom the others must wait, and of all steps the fastest tenth. "
         "Throughput per rank is computation / step; beside one rank it is the step of one rank / step, which also holds how "
-        "ranks slow each other down. PyTorch is `DistributedDataParallel` over gloo.\n",
+        "ranks slow each other down. Where there are more ranks than cores, or other programs, both hold waits for a core. "
+        "Processor time is what all threads of rank 0 took of a core, the least of all steps, with averaging and without: "
+        "that is alike on a busy machine and a quiet one. PyTorch is `DistributedDataParallel` over gloo.\n",
         _training_table(times),
         "## The model\n",
         f"`overhead + 2 (n - 1) latency + 2 (n - 1) / n · bytes / bandwidth` with overhead {overhead * 1e6:.1f} us, "
@@ -151,9 +180,11 @@ def report(times: Times) -> str:
         "changes its algorithm with the size, messages beyond the caches are slower, and ranks that share memory are not "
         "alike.\n",
         "## Predictions\n",
-        "What the model says of the same step with one rank per machine on networks of these latencies and bandwidths, for "
-        f"{_hidden(times):.0%} of the averaging hidden behind backward as measured above. **These are predictions, not "
-        "measurements**: a network that is shared, or ranks that wait for the slowest, make them worse.\n",
+        "What the model says of the same step with one rank per machine on networks of these latencies and bandwidths: "
+        f"first with as much of the averaging hidden behind backward as above ({_hidden(times):.0%} by processor time; cores"
+        " that compute also move the messages of shared memory), then with all of it hidden that a network card could "
+        "hide. **These are predictions, not measurements**: a network that is shared, or ranks that wait for the slowest, "
+        "make them worse.\n",
         _prediction_table(times),
     ]
     return "\n".join(parts)
@@ -177,8 +208,9 @@ def _message_table(times: Times) -> str:
 
 def _training_table(times: Times) -> str:
     lines = [
-        "| | step | computation | averaging | throughput per rank | beside one rank |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| | step | computation | averaging | throughput per rank | beside one rank | processor time | without averaging "
+        "| ratio |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, key in (("pullback", "training"), ("PyTorch", "torch")):
         alone = times[key].get("1", {}).get("step")
@@ -191,14 +223,16 @@ def _training_table(times: Times) -> str:
 def _training_row(name: str, found: Times, alone: float | None) -> str:
     return (
         f"| {name} | {found['step'] * 1e3:.1f} | {found['computation'] * 1e3:.1f} | {found['averaging'] * 1e3:.2f} | "
-        f"{found['computation'] / found['step']:.2f} | {alone / found['step'] if alone else 1:.2f} |"
+        f"{found['computation'] / found['step']:.2f} | {alone / found['step'] if alone else 1:.2f} | "
+        f"{found['step_processor'] * 1e3:.1f} | {found['computation_processor'] * 1e3:.1f} | "
+        f"{found['computation_processor'] / found['step_processor']:.2f} |"
     )
 
 
 def _hidden(times: Times) -> float:
     """The part of averaging that does not lengthen a step, on two ranks."""
     found = times["training"].get("2") or next(iter(times["training"].values()))
-    exposed = (found["step"] - found["computation"]) / found["averaging"]
+    exposed = (found["step_processor"] - found["computation_processor"]) / found["averaging"]
     return min(max(1 - exposed, 0.0), 1.0)
 
 
@@ -209,9 +243,10 @@ def _prediction_table(times: Times) -> str:
     for name, (latency, bandwidth) in NETWORKS.items():
         row = [name]
         for n in counts:
-            averaging = ring(n, found["bytes"], 20e-6, latency, bandwidth)
-            hidden = min(_hidden(times) * averaging, 0.6 * found["computation"])  # backward is about 0.6 of a step
-            row.append(f"{found['computation'] / (found['computation'] + averaging - hidden):.2f}")
+            computation, averaging = found["computation_processor"], ring(n, found["bytes"], 20e-6, latency, bandwidth)
+            most = 0.6 * computation  # backward is about 0.6 of a step
+            exposed = [averaging - min(part * averaging, most) for part in (_hidden(times), 1.0)]
+            row.append(" to ".join(f"{computation / (computation + rest):.2f}" for rest in exposed))
         lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n\nThroughput per rank, as a part of what one rank alone reaches.\n"
 

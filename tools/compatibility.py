@@ -38,6 +38,11 @@ These give another value than PyTorch 2.13, because that of pullback is the righ
 | gradient of `as_strided_scatter` for its input | of overwritten elements | of the others | only these are read |
 | `F.layer_norm` where the variance overflows | nan or 0 by the length of a row | nan | zeros would hide it |
 | `vmap` of `F.gaussian_nll_loss`, `var` batched | refused: a check reads it | a loss each | batches need no branch |
+| tangent of `d.mul_(d)` for the dual 1.5, 2 | 7.5 | 6 | the product rule; PyTorch reads what it has just written |
+| gradient of `torch.tensor([inf, 2.0]).prod()` | nan, inf | 2, inf | the product of the others, not a quotient |
+| gradient of `torch.tensor([nan, 1.0]).norm(inf)` | 0, 0 | nan, nan | zeros would hide it |
+| `is_anomaly_enabled()` in another thread | of the process | of the thread | as every other mode |
+| warnings about PyTorch itself (sparse CSR in beta, slow paths) | given | not given | they do not hold here |
 | second derivative of `torch._weight_norm` | `gradgradcheck` fails | exact | differences agree with it |
 """
 

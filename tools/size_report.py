@@ -7,17 +7,16 @@ Tokens say more than lines: comments, docstrings and layout do not count. Run as
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import sys
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools import check_tables
 
-RENDERED = ("elementwise.c", "elementwise_loops.h", "optimizer_step_loops.h", "row_loops.h")
-"""What the generator writes in native/."""
 IGNORED_TOKENS = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 
 
@@ -63,24 +62,57 @@ def report(folder: Path, file_count: int) -> str:
 def measures(folder: Path) -> dict[str, str]:
     """The numbers of docs/size.md, by what they count."""
     tables = [table for table in check_tables.tables(folder) if table.key not in check_tables.VOCABULARIES]
-    kernels = [path.read_text(encoding="utf-8") for path in (folder / "kernels").glob("*.py")]
-    texts = [text for text in (folder / "native").glob("*.[ch]") if text.name not in RENDERED]
-    formulas = _functions(folder / "formulas")
-    raises = [len(re.findall(r"^\s+raise ", text, re.MULTILINE)) for text in kernels]
+    formulas, twins = _functions(folder / "formulas"), twins_by_reason(folder)
+    raises = kernel_raises(folder)
+    reasons = _functions(folder / "checks", "elements.py")
+    checking = [file for file, reason in raises if reason not in reasons]
+    found = Counter(reason.replace("_", " ") for _, reason in raises if reason in reasons)
     return {
         "tables that list operations by name": f"{len(tables)} in {len({table.path for table in tables})} files",
         "names in these tables": f"{sum(len(table.names) for table in tables):,}",
         "lines of generated Python": f"{sum(_lines(path) for path in (folder / 'generated').glob('*.py')):,}",
-        "lines of C by hand": f"{sum(map(_lines, texts)):,}",
-        "kernels that check their arguments": f"{sum(raises)} raises in {sum(map(bool, raises))} files",
-        "formulas with a twin kernel": f"{len(formulas & _functions(folder / 'kernels'))} of {len(formulas)}",
+        "lines of C by hand": f"{sum(map(_lines, (folder / 'native').glob('*.[ch]'))):,}",
+        "kernels that check their arguments": f"{len(checking)} raises in {len(set(checking))} files",
+        "raises for what only elements tell": f"{found.total()}: {', '.join(f'{n} {r}' for r, n in found.most_common())}",
+        "formulas with a twin kernel": f"{twins.total()} of {len(formulas)}",
+        "reasons of twins": ", ".join(f"{count} {reason}" for reason, count in twins.most_common()),
         "entries of src/pullback": str(sum(path.name != "__pycache__" for path in folder.iterdir())),
     }
 
 
-def _functions(folder: Path) -> set[str]:
+def kernel_raises(folder: Path) -> list[tuple[str, str]]:
+    """The file of each raise in a kernel, and the name of what it calls for the exception."""
+    found = []
+    for path in sorted((folder / "kernels").glob("*.py")):
+        if path.name != "__init__.py":
+            texts = re.findall(r"^\s+raise (\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+            found += [(path.name, text) for text in texts]
+    return found
+
+
+def twins_by_reason(folder: Path) -> Counter[str]:
+    """How many formulas have a kernel of their name, by why: it is compiled, or what is declared of the formula."""
+    formulas, kernels = _decorators(folder / "formulas"), _decorators(folder / "kernels")
+    return Counter(
+        "compiled" if "native" in kernels[name] else (re.findall(r"twin='(\w+)'", marks) or ["without a reason"])[0]
+        for name, marks in formulas.items()
+        if name in kernels
+    )
+
+
+def _decorators(folder: Path) -> dict[str, str]:
+    """The public functions in the files of a folder, with the text of what decorates them."""
+    return {
+        statement.name: " ".join(map(ast.unparse, statement.decorator_list))
+        for path in sorted(folder.glob("*.py"))
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_")
+    }
+
+
+def _functions(folder: Path, pattern: str = "*.py") -> set[str]:
     """The names of the functions in the files of a folder."""
-    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob(pattern)]
     return {name for text in texts for name in re.findall(r"^def (?!_)(\w+)", text, re.MULTILINE)}
 
 

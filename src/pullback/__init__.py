@@ -133,9 +133,10 @@ _ELSEWHERE = {
         "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads init_num_threads "
         "use_deterministic_algorithms are_deterministic_algorithms_enabled set_deterministic_debug_mode "
         "is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode set_float32_matmul_precision "
-        "get_float32_matmul_precision set_warn_always is_warn_always_enabled set_flush_denormal".split(),
+        "get_float32_matmul_precision set_flush_denormal".split(),
         "pullback.modes.determinism",
     ),
+    **dict.fromkeys("set_warn_always is_warn_always_enabled".split(), "pullback.modes.user_warnings"),
     **dict.fromkeys(
         "get_default_device set_default_device set_default_tensor_type".split(), "pullback.creation.defaults"
     ),

@@ -50,6 +50,8 @@ FACTS: dict[str, str] = {
     "same_values": "it gives the values of its first argument where shape, dtype and layout stay",
     "shows_memory": "as a method it lets memory out: a recorded program stops there",
     "structure": "which elements a result depends on: of an operation, what its rule says or implies",
+    "twin": "why a formula stands beside a kernel of its name: 'recorded', Tensors record more than arrays need; 'passes', "
+    "the kernel takes fewer of them; 'kernel', it calls it; compiled kernels need no reason",
     "ufunc": "for floating point numbers its kernel is this one function of NumPy",
     "without_gradient": "a function that is not an operation, whose results have no gradient",
     "writes": "in place, a 'fill' makes elements equal; 'at_positions' and 'after_reading' check memory later; 'unrecorded'",

@@ -106,6 +106,8 @@ def cell_text(column: str, value: Any) -> str:
         if last == "share":
             return f"{value:.2%}"
         return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ", ".join(value)
     if isinstance(value, list | tuple):
         return "x".join(map(str, value)) if all(isinstance(v, int) for v in value) and value else str(value)
     return str(value)

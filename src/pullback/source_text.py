@@ -1,4 +1,4 @@
-"""Running Python text that was made at run time, so that tracebacks and debuggers show its lines.
+"""Running Python text that was made at run time, so that tracebacks and debuggers show its lines; digests of text.
 
 Whatever in the package compiles text does it here: a traceback looks up the lines of a file, and text that is compiled
 under the name of a real file shows lines that have nothing to do with it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import os
+from importlib.util import source_hash
 from typing import Any
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -26,3 +27,25 @@ def run_text(text: str, name: str, scope: dict[str, Any]) -> dict[str, Any]:
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), scope)
     return scope
+
+
+def digest_of_text(text: bytes) -> str:
+    """A digest of the text of a file; it is the same on every machine with this version of Python."""
+    return source_hash(text).hex()
+
+
+def digest_of_syntax(text: bytes) -> str:
+    """A digest of what the text of a file says to Python: comments, docstrings and layout do not change it."""
+    import ast  # few programs need it
+
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+        ):
+            del body[0]
+    return digest_of_text(ast.dump(tree).encode())

@@ -28,9 +28,9 @@ def test_measures_count_tables_generated_lines_and_checks_in_kernels(tmp_path: P
         "derivatives/family.py": "".join(f"@general\ndef {name}(grad): ...\n" for name in "abcde"),
         "functions/names.py": "",
         "native/sums.c": "int x;\nint y;\n",
-        "native/elementwise.c": "int rendered;\n",
         "generated/family.py": "x = 1\n",
-        "kernels/family.py": "def a(input):\n    raise ValueError\n",
+        "kernels/family.py": "def a(input):\n    raise ValueError\n\n\ndef b(input):\n    raise out_of_range('b')\n",
+        "checks/elements.py": "def out_of_range(message): ...\n",
         "formulas/family.py": "def a(input): ...\n\n\ndef a_back(grad): ...\n",
         "drawer.py": '_KNOWN = {"a", "b", "c", "d", "e"}\n',
     }
@@ -43,9 +43,16 @@ def test_measures_count_tables_generated_lines_and_checks_in_kernels(tmp_path: P
         "lines of generated Python": "1",
         "lines of C by hand": "2",
         "kernels that check their arguments": "1 raises in 1 files",
+        "raises for what only elements tell": "1: 1 out of range",
         "formulas with a twin kernel": "1 of 2",
-        "entries of src/pullback": "7",
+        "reasons of twins": "1 without a reason",
+        "entries of src/pullback": "8",
     }
+
+
+def test_every_formula_beside_a_kernel_of_its_name_says_why() -> None:
+    reasons = size_report.twins_by_reason(Path(__file__).parents[2] / "src" / "pullback")
+    assert set(reasons) == {"compiled", "recorded", "passes", "kernel"}
 
 
 def test_the_page_shows_what_make_size_prints() -> None:

@@ -191,13 +191,26 @@ def test_keys_select_neighbours_fold_and_change_the_theme(opened: Browser) -> No
 
 def test_memory_and_time_are_charted(opened: Browser) -> None:
     opened.click("[data-tab=memory]")
-    assert {"saved for backward", "all results and gradients", "forward", "backward"} <= set(
+    assert {"saved, leaves too", "new results and gradients", "forward", "backward"} <= set(
         opened.run("return [...document.querySelectorAll('#memory text')].map(text => text.textContent)")
     )
     opened.click("[data-tab=time]")
     names = set(opened.run("return [...document.querySelectorAll('#time g')].map(bar => bar.dataset.name)"))
     assert {"aten::linear", "TanhBackward0"} <= names
     assert opened.complaints() == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1600, 1000), (390, 780)])
+@pytest.mark.parametrize("chart", ["memory", "time"])
+def test_no_word_of_a_chart_is_cut_off(browser: Browser, page: Path, chart: str, width: int, height: int) -> None:
+    browser.open(page, width, height)
+    browser.click(f"[data-tab={chart}]")
+    ends = browser.run(
+        "return [...document.querySelectorAll(`#${arguments[0]} svg > text`)].map(text => text.getBoundingClientRect().right)",
+        chart,
+    )
+    assert ends
+    assert max(ends) <= width
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

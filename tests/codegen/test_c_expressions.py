@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from pullback.expressions.reader import Unrenderable, Variant
 from pullback.rules.model import Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
+from pullback.source_text import digest_of_syntax, digest_of_text
 from tools.codegen import generator as command
 from tools.codegen.emit_c import emit_elementwise
 from tools.codegen.native_kernels import NativeKernel, find_native_kernels, render_kernel, render_line
@@ -184,19 +185,29 @@ def test_angles_beyond_the_reduction_go_to_libm(tmp_path: Path) -> None:
     assert "libm_sin_of(angle)" in loops
 
 
-def test_a_wrong_rendering_is_found_by_the_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copy = tmp_path / "src" / "pullback"
-    shutil.copytree(command.SOURCE, copy, ignore=shutil.ignore_patterns("*.so", "__pycache__", "nn", "func", "optim"))
-    loops = copy / "native" / "elementwise_loops.h"
-    text = loops.read_text()
-    assert "(output_grad * (((REAL)1 - output) * output))" in text
-    loops.write_text(
-        text.replace("(output_grad * (((REAL)1 - output) * output))", "(output_grad * (((REAL)1 + output) * output))")
+def test_rendered_c_is_written_where_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "render_c", lambda: ({"loops.h": "new\n", "tables.c": "same\n"}, []))
+    for name in ("loops.h", "tables.c"):
+        (tmp_path / name).write_text("same\n")
+        os.utime(tmp_path / name, (1, 1))
+    assert command.main(["--c", str(tmp_path)]) == 0
+    assert (tmp_path / "loops.h").read_text() == "new\n"
+    assert (tmp_path / "tables.c").stat().st_mtime == 1
+
+
+def test_digests_are_of_every_file_that_was_read(tmp_path: Path) -> None:
+    text = "from pullback.kernels.other import g\n\n@native\ndef f(input: Array) -> Array:\n    return g(input)\n"
+    sources = sources_of(tmp_path, text)
+    other = tmp_path / "kernels" / "other.py"
+    other.write_text("def g(input):\n    return np.exp(input)\n")
+    (tmp_path / "kernels" / "unread.py").write_text("def h(input):\n    return input\n")
+    sources = PythonSources(tmp_path)
+    module = "pullback.kernels.sample"
+    render_kernel(sources, module, sources.modules[module].functions["f"])
+    assert sources.followed == {"pullback.kernels.other"}
+    assert [found.name for _, found in sources.marked()] == ["f"]
+    assert sources.followed == {module, "pullback.kernels.other"}
+    row = command.emit_digests(tmp_path, [other]).splitlines()[-1]
+    assert (
+        row == f'    "kernels/other.py {digest_of_text(other.read_bytes())} {digest_of_syntax(other.read_bytes())}\\n"'
     )
-    monkeypatch.setattr(command, "ROOT", tmp_path)
-    monkeypatch.setattr(command, "SOURCE", copy)
-    monkeypatch.setattr(command.generate, "__defaults__", (copy,))
-    assert command.main(["--check"]) == 1
-    assert "elementwise_loops.h is not up to date" in capsys.readouterr().err

@@ -172,7 +172,7 @@ def test_a_view_is_made_and_attached_as_one(tmp_path: Path) -> None:
 def test_the_rule_on_tensors_calls_operations_and_unpacks(tmp_path: Path) -> None:
     assert emit_body(read(tmp_path, *UNARY), RulePath(on_arrays=False)) == [
         "if self.released:",
-        "    raise freed(self)",
+        "    refuse_freed(self, edges)",
         "grad = grads[0]",
         'input = self.unpack("input")',
         "return (grad * conjugate(F.cos(input)),)",

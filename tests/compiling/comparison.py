@@ -19,9 +19,9 @@ def weights(*shape: int, seed: int = 0) -> Any:
     return pullback.randn(*shape, generator=generator, requires_grad=True)
 
 
-def assert_close(actual: Any, expected: Any) -> None:
+def assert_close(actual: Any, expected: Any, rtol: float = 2e-5) -> None:
     """A compiled function may add in another order, and fuse a product with a sum: values agree to rounding."""
-    pullback.testing.assert_close(actual.detach(), expected.detach(), rtol=2e-5, atol=2e-6, equal_nan=True)
+    pullback.testing.assert_close(actual.detach(), expected.detach(), rtol=rtol, atol=2e-6, equal_nan=True)
 
 
 def skipped(function: Any) -> int:

@@ -323,3 +323,14 @@ def test_options_of_pytorch_are_taken_and_wrong_ones_refused() -> None:
         pullback.compile(lambda x: x, backend="nothing")
     with pytest.raises(AssertionError, match="A callable function is expected"):
         pullback.compile(3)
+
+
+@pytest.mark.parametrize("reduced", [lambda x: x.mean(0), lambda x: x.sum(0), lambda x: x.mean(), lambda x: x.sum()])
+def test_gradient_that_one_element_stands_for_is_not_written_to(reduced: Any) -> None:
+    compiled = pullback.compile(lambda x: (reduced(x), x))
+    for _ in range(CALLS):
+        x, y = (pullback.ones(2, 3, requires_grad=True) for _ in range(2))
+        sum(result.sum() for result in compiled(x)).backward()
+        (reduced(y).sum() + y.sum()).backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == y.grad.tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import errno
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -218,7 +219,7 @@ print(len(found))
 def test_interrupt_from_the_terminal_does_not_reach_the_compiler(folder: Path) -> None:
     compiler, started = folder / "compiler", folder / "started"
     found = library.find_compiler()
-    compiler.write_text(f'#!/bin/sh\ntouch {started}\nsleep 0.3\nexec {found} "$@"\n')
+    compiler.write_text(f'#!/bin/sh\ntouch {started}\nsleep 0.3\nexec {shlex.join(found or ())} "$@"\n')
     compiler.chmod(0o755)
     environment = {**os.environ, "CC": str(compiler), "PYTHONPATH": os.pathsep.join(sys.path)}
     child = subprocess.Popen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -109,6 +110,31 @@ def test_failing_compiler_leaves_the_recorded_kernels(folder: Path, monkeypatch:
     assert "fails" in runner.problem
     assert "not compiled" in runner.describe()
     assert_right(runner, recorded, inputs)
+
+
+def test_compiler_may_have_arguments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = library.find_compiler()
+    if found is None:
+        pytest.skip("there is no C compiler")
+    through = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+    monkeypatch.setenv("CC", shlex.join([sys.executable, "-c", through, *found]))
+    recorded, inputs = program()
+    runner: Any = backend.build(recorded)
+    runner.wait()
+    assert runner.is_compiled
+    assert_right(runner, recorded, inputs)
+
+
+def test_compiler_of_a_wheel_serves_where_there_is_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program_of_wheel = folder / "ziglang" / "zig"
+    program_of_wheel.parent.mkdir()
+    (program_of_wheel.parent / "__init__.py").touch()
+    program_of_wheel.write_text("#!/bin/sh\n")
+    program_of_wheel.chmod(0o755)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.syspath_prepend(str(folder))
+    assert library.find_compiler() == (str(program_of_wheel), "cc")
 
 
 def test_no_compiler_is_told_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

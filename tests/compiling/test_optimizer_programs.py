@@ -44,7 +44,7 @@ def test_whole_training_step_is_one_program(make: Any, set_to_none: bool) -> Non
 
     for expected, actual in zip(run(False), run(True), strict=True):
         for one, other in zip(expected, actual, strict=True):
-            assert_close(one, other)
+            assert_close(one, other, rtol=1e-4)  # eight steps by normalized gradients enlarge a rounding
 
 
 def scheduled(reads_rate: bool) -> Any:

@@ -146,3 +146,100 @@ def test_double_backward_after_an_argument_was_written_to_raises() -> None:
             x.add_(1)
         with pytest.raises(InPlaceModificationError):  # the function would run again, on other values
             autograd.grad(y.sum(), x, create_graph=True)
+
+
+def test_view_of_a_tensor_that_was_given_other_memory_keeps_its_tie() -> None:
+    def function(x: Any) -> Any:
+        scaled = x * 2
+        view = scaled.ravel()
+        scaled.data = x.detach().clone()
+        float(x.detach().sum())
+        view.copy_(x * 3)  # a write to the view is one to its base, whose history it replaces
+        return scaled
+
+    def outcome(run: Callable[..., Any]) -> Any:
+        x = pullback.ones(2, requires_grad=True)
+        run(x).sum().backward()
+        return x.grad.tolist()
+
+    assert outcome(function) == [3.0, 3.0]
+    assert_same(function, outcome)
+
+
+def test_view_of_an_argument_has_the_nodes_of_eager_execution() -> None:
+    function = lambda x: (x.transpose(0, 1)[1:], x * 2)  # noqa: E731
+
+    def outcome(run: Callable[..., Any]) -> Any:
+        x = pullback.ones(2, 3, requires_grad=True)
+        view = run(x)[0]
+        layouts: list[Any] = []
+        x.register_hook(lambda grad: layouts.append(grad.stride()))
+        view.sum().backward()
+        return view.grad_fn.name(), view.grad_fn.next_functions[0][0].name(), layouts, x.grad.tolist()
+
+    assert outcome(function)[:2] == ("SliceBackward0", "TransposeBackward0")
+    assert_same(function, outcome)
+
+
+def test_cut_of_a_view_that_may_not_be_used_any_more_is_noted() -> None:
+    def function(x: Any) -> Any:
+        with pullback.no_grad():
+            view = x[:1]
+        float(x.detach().sum())
+        scaled = view.detach() * 2
+        x.detach().add_(1)
+        float(scaled.sum())
+        return (view.detach() * 2).sum()
+
+    def outcome(run: Callable[..., Any]) -> Any:
+        return run(pullback.ones(2, requires_grad=True) * 1).item()
+
+    assert_same(function, outcome)
+
+
+def test_leaf_that_was_given_another_shape_gets_the_gradient_that_eager_execution_gives() -> None:
+    sizes = iter([1, 1, 1, 1, 1, 1, 2, 2, 2, 2])  # each for eager and compiled
+    double = lambda x: x * 2  # noqa: E731
+
+    def outcome(run: Callable[..., Any]) -> Any:
+        x = pullback.ones(next(sizes), requires_grad=True)
+        before = x * 1  # keeps the place at which gradients of the former shape arrive
+        x.data = pullback.ones(3)
+        try:
+            run(x).sum().backward()
+        except RuntimeError as error:
+            return before.shape, str(error).partition(" ")[2].partition(" ")[2]
+        return before.shape, x.grad.tolist()
+
+    assert_same(double, outcome)
+
+
+@pytest.mark.parametrize("alias", ["data", "detach()"])
+def test_write_to_an_alias_counts_for_views_as_in_eager_execution(alias: str) -> None:
+    def function(x: Any) -> Any:
+        view = x.squeeze(0)
+        hidden = x.data if alias == "data" else x.detach()
+        float(view.detach().sum())
+        with pullback.no_grad():
+            hidden.mul_(2)  # by `.data` the view does not see it, by detach() its node is made anew
+        float(view.detach().sum())
+        return view * 3
+
+    def outcome(run: Callable[..., Any]) -> Any:
+        x = pullback.ones(2, requires_grad=True)
+        result = run(x)
+        return x._version, result.tolist(), result.grad_fn.next_functions[0][0].name()
+
+    assert_same(function, outcome)
+
+
+def test_detached_result_is_not_a_view() -> None:
+    function = lambda x: (x.detach(), x * 2)  # noqa: E731
+
+    def outcome(run: Callable[..., Any]) -> Any:
+        x = pullback.ones(2, requires_grad=True)
+        alias = run(x)[0]
+        alias[...] = x * 3
+        return alias._is_view(), alias.grad_fn.name()
+
+    assert_same(function, outcome)

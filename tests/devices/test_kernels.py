@@ -32,6 +32,7 @@ NOT_REACHED = {
     "expit": "another name of sigmoid, which is called",
     "scatter_strided": "of gradients of views that overlap",
     "scale_arrays": "of GradScaler, which needs a GPU",
+    "scale_into": "of DistributedDataParallel, which tests/distributed/checks/devices.py runs",
     "sobol_directions": "makes a table of integers on the CPU",
     "scramble_directions": "makes a table of integers on the CPU",
     "sobol_integers": "makes integers on the CPU",

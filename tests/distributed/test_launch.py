@@ -97,6 +97,18 @@ def test_a_rank_that_fails_ends_all(failure: str, status: int, said: str, tmp_pa
 
 
 @needs_mpi
+@mpich_alone
+def test_a_rank_that_leaves_without_a_word_is_not_taken_for_success(tmp_path: Path) -> None:
+    done = launch_text(
+        f"{BEGIN}\nif rank == 1:\n    os._exit(0)\ndist.all_reduce(values)\nprint('rank 0 is done')", tmp_path
+    )
+    assert done.returncode == 1
+    assert "is done" not in done.stdout
+    # mpiexec ends rank 0 at once, but rank 0 may be the first to notice.
+    assert "ended by os._exit or its like; all ranks were ended" in done.stderr or "Connection closed" in done.stderr
+
+
+@needs_mpi
 def test_the_first_failing_ranks_traceback_comes_first(tmp_path: Path) -> None:
     late = "if rank == 0: wait_for(os.environ['PULLBACK_LAUNCH_REPORTS'] + '/rank1.txt')\n"
     text = BEGIN + late + "raise RuntimeError(f'rank {rank} failed')"

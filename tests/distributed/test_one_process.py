@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 import pullback
 from pullback import distributed, nn
+from pullback.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+from pullback.distributed.device_mesh import init_device_mesh
 
 
 @pytest.fixture
@@ -92,3 +95,37 @@ def test_memory_of_gradients_is_used_again_only_where_nobody_holds_it(kept: str)
     assert (weight.grad.data_ptr() == address) == (kept == "nothing")
     assert held is None or pullback.as_tensor(held).max().item() == 1.0
     assert weight.grad.tolist() == [[7.0] * 3] * 2
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("rank", "squares", "firsts"),  # recorded from PyTorch
+    [
+        (1, [0.24, 2.0136, 6.6214, 9.0538], [0.0233, 0.3211, -0.4312, 1.6144]),
+        (2, [0.2543, 2.0136, 6.4793, 9.0538], [0.0356, 0.3211, -0.4174, 1.6144]),
+    ],
+)
+def test_power_sgd_begins_with_pytorchs_columns(rank: int, squares: list[float], firsts: list[float]) -> None:
+    pullback.manual_seed(0)
+    module: Any = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    module = nn.parallel.DistributedDataParallel(module)
+    state = powerSGD_hook.PowerSGDState(
+        None, matrix_approximation_rank=rank, start_powerSGD_iter=2, min_compression_rate=0.5
+    )
+    module.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    drawn = pullback.get_rng_state()
+    for _ in range(4):
+        module.zero_grad()
+        module(pullback.arange(12.0).view(3, 4).sin()).square().sum().backward()
+    found = [p.grad for p in module.parameters()]
+    assert [g.square().sum().item() for g in found] == pytest.approx(squares, abs=2e-4)
+    assert [g.flatten()[0].item() for g in found] == pytest.approx(firsts, abs=2e-4)
+    assert pullback.equal(pullback.get_rng_state(), drawn)
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_mesh_prints_as_pytorchs() -> None:
+    mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
+    assert repr(mesh) == "DeviceMesh((data=1, model=1), 'cpu', stride=((), ()))"
+    assert repr(init_device_mesh("cpu", (1,))) == "DeviceMesh((1,), 'cpu', stride=((),))"
+    assert distributed.get_backend_config() == "cpu:gloo,cuda:gloo"

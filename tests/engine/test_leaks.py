@@ -112,6 +112,40 @@ def test_graphs_that_are_kept_on_purpose_are_no_leak() -> None:
     assert not Sentinel.warned
 
 
+def _carry_a_state() -> None:
+    w, state = pullback.ones(3, requires_grad=True), pullback.ones(3)
+    for _ in range(8 * LEAKED_PASSES):
+        state = state * w
+        state.sum().backward(retain_graph=True)
+
+
+def test_a_state_that_is_carried_on_through_kept_graphs_is_named_once() -> None:
+    with pytest.warns(
+        UserWarning, match=r"MulBackward0 at .*\(state = state \* w\) goes on from .*detach\(\)"
+    ) as caught:
+        _carry_a_state()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_what_was_recorded_once_may_be_kept_for_every_pass() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    shared = w.exp()
+    for number in range(8 * LEAKED_PASSES):
+        (shared * number).sum().backward(retain_graph=True)
+    assert not Sentinel.warned
+
+
+def test_steps_that_are_differentiated_later_are_no_leak() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    fast = w
+    for _ in range(8 * LEAKED_PASSES):
+        (grad,) = pullback.autograd.grad((fast * fast).sum(), fast, create_graph=True)
+        fast = fast - 0.01 * grad
+    fast.sum().backward()
+    assert not Sentinel.warned
+
+
 def test_a_released_graph_is_gone() -> None:
     w = pullback.ones(3, requires_grad=True)
     total: Any = pullback.zeros(())

@@ -13,19 +13,9 @@ import pytest
 
 from pullback import kernels
 from pullback.expressions.c_printer import print_c, print_steps
-from pullback.expressions.cuda_printer import PREAMBLE, Unprintable, print_cuda, print_cuda_kernel
+from pullback.expressions.cuda_printer import PREAMBLE, Unprintable, print_cuda, print_cuda_steps
 from pullback.expressions.functions import FUNCTIONS
 from pullback.expressions.numpy_printer import print_numpy, print_numpy_function
-from pullback.expressions.rows import (
-    REDUCTIONS,
-    Map,
-    Reduce,
-    RowProgram,
-    Scan,
-    fuse_rows,
-    print_cuda_rows,
-    print_numpy_rows,
-)
 from pullback.expressions.tree import MASK, NUMBER, Expr, Load, Number, Operation, Program, Select, Step
 
 x, y, k = Load("x"), Load("y"), Load("k", NUMBER)
@@ -55,24 +45,6 @@ GELU_LIKE = Program(
     (Step("inner", of("tanh", of("*", of("real", k), x))),),
     Select(Operation(">", (x, number(0)), MASK), of("*", x, of("+", Load("inner"), number(1))), of("exp", y)),
 )
-SOFTMAX = RowProgram(
-    (
-        Reduce("most", "maximum", x),
-        Map("e", of("exp", of("-", x, Load("most")))),
-        Reduce("total", "sum", Load("e")),
-    ),
-    of("/", Load("e"), Load("total")),
-)
-NORM = RowProgram(
-    (
-        Reduce("total", "sum", x),
-        Map("rest", of("-", x, of("/", Load("total"), number(5)))),
-        Reduce("square", "sum", of("*", Load("rest"), Load("rest"))),
-    ),
-    of("/", Load("rest"), of("sqrt", of("/", Load("square"), number(5)))),
-)
-RUNNING = RowProgram((Scan("so_far", "sum", of("*", x, x)),), of("sqrt", Load("so_far")))
-ROWS = {"softmax": SOFTMAX, "norm": NORM, "running": RUNNING}
 
 
 def run_numpy(text: str, name: str, *arguments: Any) -> Any:
@@ -139,34 +111,6 @@ def test_a_remainder_has_the_sign_of_the_divisor() -> None:
     assert run_numpy(text, "f", a, b).tolist() == np.remainder(a, b).tolist()
 
 
-@pytest.mark.parametrize(
-    ("program", "reference"),
-    [
-        ("softmax", lambda a: np.exp(a - a.max(-1, keepdims=True)) / np.exp(a - a.max(-1, keepdims=True)).sum(-1, keepdims=True)),
-        ("norm", lambda a: (a - a.mean(-1, keepdims=True)) / a.std(-1, keepdims=True)),
-        ("running", lambda a: np.sqrt(np.cumsum(a * a, -1))),
-    ],
-)  # fmt: skip
-def test_a_row_program(program: str, reference: Any) -> None:
-    a = np.arange(15, dtype=np.float32).reshape(3, 5) / 7 - 1
-    actual = run_numpy(print_numpy_rows("f", ["x"], ROWS[program]), "f", a)
-    np.testing.assert_allclose(actual, reference(a), rtol=2e-6, atol=1e-6)
-
-
-def test_costly_maps_are_kept_and_cheap_ones_computed_again() -> None:
-    assert SOFTMAX.kept() == ["e"]
-    assert NORM.kept() == []
-    text = print_cuda_rows("f", ["x"], NORM)
-    assert text.count("const REAL rest = (x - (total / (REAL)5));") == 2
-
-
-def test_what_made_the_rows_is_computed_on_the_way() -> None:
-    fused = fuse_rows(SOFTMAX, "x", of("*", Load("a"), number(2)))
-    a = np.arange(4, dtype=np.float32)
-    expected = run_numpy(print_numpy_rows("f", ["x"], SOFTMAX), "f", a * 2)
-    np.testing.assert_allclose(run_numpy(print_numpy_rows("f", ["a"], fused), "f", a), expected, rtol=1e-6)
-
-
 def test_cuda_names_its_own_functions() -> None:
     assert print_cuda(of("maximum", of("exp", x), of("neg", of("abs", y)))) == "maximum_of(exp(x), (-fabs(y)))"
 
@@ -174,8 +118,6 @@ def test_cuda_names_its_own_functions() -> None:
 def test_what_cuda_does_not_have_is_refused() -> None:
     with pytest.raises(Unprintable, match="digamma"):
         print_cuda(of("digamma", x))
-    with pytest.raises(Unprintable, match="a scan"):
-        print_cuda_rows("f", ["x"], RUNNING)
 
 
 @needs_nvcc
@@ -202,10 +144,10 @@ def test_printed_kernels_compile_for_cuda(tmp_path: Path, real: str) -> None:
     ):
         total = of("+", total, of(name, x, y))
     total = of("+", total, of("floor_quotient", x, y, x))
-    text = f"#define REAL {real}\n" + PREAMBLE + REDUCTIONS
-    text += print_cuda_kernel("steps", [x, y, k], GELU_LIKE)
-    text += print_cuda_kernel("everything", [x, y], Program((), total))
-    text += print_cuda_rows("softmax_rows", ["x"], SOFTMAX) + print_cuda_rows("norm_rows", ["x"], NORM)
+    text = f"#define REAL {real}\n" + PREAMBLE
+    for name, program in (("steps", GELU_LIKE), ("everything", Program((), total))):
+        body = [*print_cuda_steps(program), f"*out = {print_cuda(program.result)};"]
+        text += f"__global__ void {name}(REAL *out, REAL x, REAL y, double k)\n{{\n{chr(10).join(body)}\n}}\n"
     (tmp_path / "made.cu").write_text(text)
     command = [NVCC, "-arch=sm_90", "-cubin", "-o", str(tmp_path / "made.cubin"), str(tmp_path / "made.cu")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -22,6 +22,7 @@ from pullback.expressions.tree import (
     is_exact,
     is_in_float32_alone,
     loads,
+    read_steps,
     substitute,
 )
 
@@ -31,6 +32,13 @@ ONE = Operation("real", (Number(1),))
 
 def of(name: str, *arguments: Expr) -> Operation:
     return Operation(name, arguments)
+
+
+def test_steps_that_nothing_reads_are_left_out() -> None:
+    first, second = Step("first", of("+", x, ONE)), Step("second", of("*", Load("first"), y))
+    unread = Step("unread", of("*", Load("second"), y))
+    assert read_steps([first, second, unread], of("-", Load("second"), x)) == [first, second]
+    assert read_steps([first, second, unread], x) == []
 
 
 def test_equal_trees_are_equal_and_can_be_keys() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pullback
 from pullback.engine import engine
 from pullback.modes.switches import process, switches
+from pullback.nn.modules.module_hooks import GlobalHooks
 
 
 def switches_now() -> dict[str, Any]:
@@ -22,6 +23,7 @@ def switches_now() -> dict[str, Any]:
         "default device": pullback.get_default_device(),
         "anomaly": pullback.is_anomaly_enabled(),
         "deterministic": pullback.are_deterministic_algorithms_enabled(),
+        "hooks of all modules": (len(GlobalHooks.forward_pre), len(GlobalHooks.forward), len(GlobalHooks.backward)),
     }
     return found
 

@@ -215,3 +215,19 @@ def test_values_with_a_leading_dimension_more_than_the_positions_get_their_gradi
     assert values.grad.tolist() == [[1.0, 2.0, 3.0]]
     assert leaf.grad is not None
     assert leaf.grad.tolist() == [[0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("index", "dimension"),  # PyTorch names the place in the index
+    [
+        ((0, None, 9), 2),
+        ((None, 9), 1),
+        ((..., 9), 1),
+        ((..., None, 9), 2),
+        ((0, None, slice(None), 9), 3),
+        ((0, 1, 9), 2),
+    ],
+)
+def test_a_position_outside_names_its_place_in_the_index(index: Any, dimension: int) -> None:
+    with pytest.raises(IndexError, match=f"index 9 is out of bounds for dimension {dimension} with size"):
+        pullback.ones(2, 3, 4)[index]

@@ -29,6 +29,11 @@ VALUES: dict[str, tuple[list[str], str, Any]] = {
         "a.tolist()",
         [[0.0, 2.0], [0.0, 2.0]],
     ),
+    "a conjugate is a view of numbers in the order of transposed ones": (
+        ["a = torch.ones(2, 2, 3).mT", "b = torch.polar(a, a)", "c = b.conj()", "c.mul_(2)"],
+        "c._is_view(), c.is_conj(), round(b.abs()[0, 0, 0].item(), 4)",
+        (True, True, 2.0),
+    ),
     "an inference tensor may be resized to its size": ([INFERENCE, "a.resize_(2)"], "a.tolist()", [1.0, 1.0]),
     "a gradient made in inference mode is an inference tensor": (
         [
@@ -76,6 +81,21 @@ ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
         ["a = torch.ones(2)", "b = a[:1]", "b.requires_grad_()", "a *= b.clone()", "a.sum().backward()"],
         RuntimeError,
         "leaf variable has been moved into the graph interior",
+    ),
+    "what is wrong with the arguments comes before an inference tensor is refused": (
+        ["with torch.inference_mode(): a = torch.tensor([1, 2])", "a.lerp_(a, 0.5)"],
+        NotImplementedError,
+        "not implemented for 'Long'",
+    ),
+    "complex numbers are refused before an inference tensor is": (
+        ["with torch.inference_mode(): a = torch.tensor([1j])", "a.floor_()"],
+        NotImplementedError,
+        "floor is not supported for complex inputs",
+    ),
+    "an inference tensor is not written to": (
+        [INFERENCE, "a.add_(1)"],
+        RuntimeError,
+        "Inplace update to inference tensor outside InferenceMode",
     ),
     "an inference tensor may not be resized": (
         [INFERENCE, "a.resize_(3)"],

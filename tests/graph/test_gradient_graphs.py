@@ -51,3 +51,90 @@ def test_names_of_the_nodes_of_a_gradient(name: str) -> None:
     grad = pullback.ones_like(result).requires_grad_()
     (gradient,) = differentiate(result, inputs[:1], grad, create_graph=True)
     assert " ".join(names(gradient.grad_fn)) == expected
+
+
+def squared_slope(x: Any, target: Any) -> tuple[Any, Any]:
+    """A gradient that one node stands for, and a loss of it."""
+    (slope,) = differentiate(pullback.nn.functional.mse_loss(x.sin(), target), x, create_graph=True)
+    return slope, (slope * slope).sum()
+
+
+def leaves() -> tuple[Any, Any]:
+    x = pullback.tensor([0.5, -1.0, 2.0], dtype=pullback.float64, requires_grad=True)
+    return x, pullback.tensor([1.0, 0.0, 0.5], dtype=pullback.float64, requires_grad=True)
+
+
+def gradient_node(slope: Any) -> Any:
+    """The node of `mse_loss_backward` behind the slope."""
+    return slope.grad_fn.next_functions[0][0]
+
+
+def test_a_hook_on_a_gradient_node_sees_what_leaves_it() -> None:
+    x, target = leaves()
+    slope, loss = squared_slope(x, target)
+    expected = differentiate(loss, (x, target), retain_graph=True)
+    node = gradient_node(slope)
+    assert node.name() == "MseLossBackwardBackward0"
+    seen: list[Any] = []
+    node.register_hook(lambda inputs, outputs: seen.append((inputs, outputs)))
+    found = differentiate(loss, (x, target), retain_graph=True)
+    assert all(pullback.equal(f, e) for f, e in zip(found, expected, strict=True))
+    ((inputs, (arrived,)),) = seen
+    assert inputs[0] is None  # the gradient of the loss is a one that nobody differentiates
+    assert pullback.allclose(inputs[1], arrived * 2 / 3)
+    assert pullback.allclose(inputs[2], -arrived * 2 / 3)
+
+
+def test_a_hook_on_a_gradient_node_replaces_what_leaves_it() -> None:
+    x, target = leaves()
+    slope, loss = squared_slope(x, target)
+    gradient_node(slope).register_hook(lambda inputs, outputs: (None, inputs[1] * 0, inputs[2] * 0 + 7))
+    found = differentiate(loss, (x, target))
+    without = -2 / 3 * (x.sin() - target) * x.sin() * 2 * slope  # through the cosine alone
+    assert pullback.allclose(found[0], without)
+    assert pullback.allclose(found[1], pullback.full((3,), 7.0, dtype=pullback.float64))
+
+
+def test_a_gradient_node_can_be_called() -> None:
+    x, target = leaves()
+    slope, loss = squared_slope(x, target)
+    ones = pullback.ones(3, dtype=pullback.float64)
+    none, to_input, to_target = gradient_node(slope)(ones)
+    assert none is None
+    assert pullback.allclose(to_input, ones * 2 / 3)
+    assert pullback.allclose(to_target, -ones * 2 / 3)
+    loss.backward()
+    assert x.grad is not None
+    assert target.grad is not None
+
+
+@pytest.mark.parametrize("is_hooked", [False, True])
+def test_a_gradient_node_is_freed_with_its_graph(is_hooked: bool) -> None:
+    x, target = leaves()
+    slope, loss = squared_slope(x, target)
+    node = gradient_node(slope)
+    if is_hooked:
+        node.register_hook(lambda inputs, outputs: None)
+    loss.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        (slope * slope).sum().backward()
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        _ = node._saved_grad_output
+    assert [kept[0].name() for kept in node.next_functions[1:]] == ["SinBackward0", "torch::autograd::AccumulateGrad"]
+
+
+def test_looking_at_a_gradient_node_while_the_pass_runs_loses_no_gradient() -> None:
+    x, target = leaves()
+    slope, loss = squared_slope(x, target)
+    expected = differentiate(loss, (x, target), retain_graph=True)
+
+    def look(grad: Any) -> None:
+        node = gradient_node(slope)
+        node.register_hook(lambda inputs, outputs: None)
+        assert len(node.next_functions) == 3
+
+    handle = slope.register_hook(look)
+    for _ in range(2):  # in the first pass the node still hands on
+        found = differentiate(loss, (x, target), retain_graph=True)
+        assert all(pullback.equal(f, e) for f, e in zip(found, expected, strict=True))
+    handle.remove()

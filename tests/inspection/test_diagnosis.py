@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from typing import Any
 
@@ -9,7 +10,16 @@ import pytest
 
 import pullback
 from pullback.autograd.graph import record_source_lines
-from pullback.inspection.diagnosis import diagnose
+from pullback.graph.living_objects import living
+from pullback.graph.node import Node
+from pullback.inspection.diagnosis import Looks, diagnose
+
+
+@pytest.fixture(autouse=True)
+def _no_haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every loss is looked at, however long that took so far."""
+    monkeypatch.setattr(Looks, "taken", -math.inf)
+
 
 START = """
 import pullback as torch
@@ -96,6 +106,120 @@ def test_data_that_nobody_kept_are_suspected_where_they_came_in(retain_graph: bo
     assert (found.operation, found.kind, found.certain) == ("AddBackward0", "nan_came_in", False)
     assert found.line is not None
     assert found.line.place == ("a program", line)
+
+
+NOT_FINITE = {
+    "a state that grows": (
+        "h, w = torch.ones(2, 3), torch.nn.Parameter(torch.full((3, 3), 9.0))\nfor _ in range(40):\n    h = h @ w  # here\n"
+        "y = h + x[:3]",
+        "MmBackward0", "overflow", True,
+    ),
+    "a recurrent layer": (
+        "layer = torch.nn.RNN(1, 1, nonlinearity='relu')\ntorch.nn.utils.vector_to_parameters(torch.full((4,), 9.0), layer.parameters())\n"
+        "y = layer(torch.ones(60, 1))[0].square()  # here",
+        "StackBackward0", "overflow", True,
+    ),
+    "a row that is masked": (
+        "scores = (x * 2).masked_fill(torch.ones(4) > 0, -torch.inf)\ny = scores.softmax(0)  # here",
+        "SoftmaxBackward0", "domain", False,
+    ),
+    "a mask that is added": (
+        "scores = x * 2 + torch.full((4,), -torch.inf)\ny = scores.softmax(0)  # here", "SoftmaxBackward0", "domain", False,
+    ),
+    "no target": (
+        "y = torch.nn.functional.cross_entropy(x[None] * 2, torch.tensor([-100]))  # here",
+        "NllLossBackward0", "division_by_zero", True,
+    ),
+    "one element": (
+        "with __import__('warnings').catch_warnings(action='ignore'):\n    y = (x[:1] * 2).std()  # here",
+        "StdBackward0", "domain", True,
+    ),
+    "data in a layer": (
+        "layer = torch.nn.Linear(2, 1)\ny = layer(torch.tensor([[1.0, float('nan')]])).exp()  # here",
+        "AddmmBackward0", "nan_came_in", True,
+    ),
+    "root of a negative number": ("y = (x * 2) ** 0.3  # here", "PowBackward0", "domain", True),
+    "division": ("y = 1.0 / (x * 2 - 2)  # here", "ReciprocalBackward0", "division_by_zero", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_FINITE)
+@pytest.mark.parametrize("retain_graph", [None, True, False])
+def test_why_a_loss_is_not_finite_is_known_also_when_its_graph_was_freed(name: str, retain_graph: bool | None) -> None:
+    text, operation, kind, certain = NOT_FINITE[name]
+    scope, line = run(text, retain_graph)
+    found = diagnose(scope["loss"])
+    assert found is not None
+    assert (found.operation, found.kind, found.certain, found.forward) == (operation, kind, certain, True)
+    assert found.element is not None
+    assert found.line is not None
+    assert found.line.place == ("a program", line)
+
+
+def test_what_was_found_out_about_a_loss_goes_with_it() -> None:
+    scope, _ = run("y = (x * 2).digamma()  # here", retain_graph=False)
+    assert diagnose(scope["loss"]) is not None
+    scope.clear()
+    gc.collect()
+    assert not [node for node in living(Node) if node.name() == "DigammaBackward0"]
+
+
+def test_passes_inside_of_a_mode_run_nothing_again() -> None:
+    with pullback.recorded_run() as seen:
+        run("y = (x * 2).log()  # here", retain_graph=False)
+    with pullback.recorded_run() as again:
+        run("y = (x * 2).exp()  # here", retain_graph=False)
+    assert len(seen.entries) == len(again.entries)
+
+
+@record_source_lines()
+def test_a_compiled_function_is_named_by_its_call_and_by_what_to_do() -> None:
+    compiled = pullback.compile(lambda x: (x * 2).log().sum())
+    x = pullback.tensor([1.0, -1.0], requires_grad=True)
+    for _ in range(4):
+        loss = compiled(x)
+        loss.backward()
+    assert loss.grad_fn is not None
+    assert loss.grad_fn.name() == "CompiledFunctionBackward"
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.kind, found.operands) == ("unknown", {"result": pytest.approx(math.nan, nan_ok=True)})
+    assert found.line is not None
+    assert found.line.text == "loss = compiled(x)"
+    assert "in place of its compiled form" in found.remedy
+
+
+@record_source_lines()
+def test_a_gradient_that_an_earlier_pass_left_is_told_apart() -> None:
+    x = pullback.tensor([0.0, 1.0], requires_grad=True)
+    x.sqrt().sum().backward()
+    loss = (x * 2).sum()
+    loss.backward(retain_graph=True)
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.kind, found.element) == ("earlier_pass", (0,))
+    assert "zero_grad()" in str(found)
+
+
+@record_source_lines()
+def test_a_zero_in_a_vector_is_no_reason_for_its_norm_to_be_suspected() -> None:
+    x = pullback.tensor([1.0, 0.0], requires_grad=True)
+    angle = (x[0] / x.norm()).acos()
+    angle.backward()
+    found = diagnose(angle)
+    assert found is not None
+    assert found.operation == "AcosBackward0"
+
+
+@record_source_lines()
+def test_the_module_is_named() -> None:
+    net = pullback.nn.Sequential(pullback.nn.Linear(1, 1), pullback.nn.Linear(1, 1))
+    with pullback.no_grad():
+        net[1].weight.fill_(float("inf"))
+    found = diagnose(net(pullback.ones(1, 1)).sum())
+    assert found is not None
+    assert found.module == "1"
+    assert "in the module 1" in str(found)
 
 
 @record_source_lines()

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import weakref
+from functools import partial
 from typing import Any
 
 import pytest
@@ -128,8 +129,8 @@ loss = (w * v).sum()
 loss.backward()
 """,
     "zero_gradient": """
-loss = (w * 0).sum()
-loss.backward()
+loss = (w * 0).sum()  # here
+loss.backward(retain_graph=True)
 """,
     "non_differentiable": """
 h = torch.signbit(body(w))  # here
@@ -185,6 +186,20 @@ def test_a_loss_without_history_names_what_cut_it(code: str) -> None:
         assert explanation.line.place[1] == line
 
 
+def test_backward_of_a_loss_without_history_names_what_cut_it() -> None:
+    scope, line = run("loss = (w * v).sum().detach()  # here")
+    with pytest.raises(
+        RuntimeError, match=rf"does not have a grad_fn.* Here detach\(\) cut it off, at a program:{line}\. Leave"
+    ):
+        scope["loss"].backward()
+
+
+def test_backward_does_not_guess_which_line_cut_a_loss_off() -> None:
+    scope, _ = run("with torch.no_grad():\n    h = w.exp()\nloss = h.sum()")
+    with pytest.raises(RuntimeError, match=r"from a detach\(\)ed tensor\.$"):
+        scope["loss"].backward()
+
+
 def test_a_loss_of_constants_says_that_nothing_requires_grad() -> None:
     clear_cuts()
     explanation = explain_grad((pullback.ones(3) * 2).sum())
@@ -221,6 +236,68 @@ def test_a_module_is_explained_by_the_names_of_its_parameters() -> None:
     assert line is not None
     assert line.text == "hidden = self.encoder(x).detach()"
     assert "head.bias: it does not require grad [frozen]" in str(explained)
+
+
+@record_source_lines()
+def test_every_parameter_that_one_line_froze_is_told_of_with_the_line() -> None:
+    clear_cuts()
+    parameters = pullback.nn.ParameterList([pullback.ones(1) for _ in range(300)])
+    for parameter in parameters:
+        parameter.requires_grad = False
+    explained = explain_grad(parameters)
+    assert isinstance(explained, Explanations)
+    assert {entry.line and entry.line.text for entry in explained.values()} == {"parameter.requires_grad = False"}
+
+
+def kill(module: Any, grad_input: Any, grad_output: Any) -> Any:
+    return tuple(grad * 0 for grad in grad_input)
+
+
+def let_pass(factor: float, module: Any, grad_input: Any, grad_output: Any) -> Any:
+    return tuple(grad * factor for grad in grad_input)
+
+
+@record_source_lines()
+def test_a_hook_of_a_module_that_returned_zeros_is_named_itself() -> None:
+    net = pullback.nn.Sequential(pullback.nn.Linear(2, 2), pullback.nn.Linear(2, 2), pullback.nn.Linear(2, 1))
+    net[1].register_full_backward_hook(partial(let_pass, 2.0))
+    net[2].register_full_backward_hook(kill)
+    loss = net(pullback.ones(1, 2)).sum()
+    loss.backward()
+    explained = explain_grad(net, loss)
+    assert isinstance(explained, Explanations)
+    assert list(explained) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    for entry in explained.values():
+        assert entry.code == "hook_returned_zeros"
+        assert entry.line is not None
+        assert entry.line.place == (__file__, kill.__code__.co_firstlineno)
+
+
+@record_source_lines()
+def test_a_hook_that_was_given_zeros_is_not_blamed_for_them() -> None:
+    w = pullback.ones(2, requires_grad=True)
+    w.register_hook(lambda grad: grad * 2)
+    loss = (w * 0).sum()
+    loss.backward()
+    explanation = explain_grad(w, loss)
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == "zero_gradient"
+
+
+@record_source_lines()
+def test_the_operation_that_made_zeros_of_a_gradient_is_named() -> None:
+    w, mask = pullback.ones(2, requires_grad=True), pullback.zeros(2)
+    hidden = w.exp()
+    masked = hidden * mask
+    loss = masked.sum()
+    loss.backward(retain_graph=True)
+    explanation = explain_grad(w, loss)
+    assert isinstance(explanation, Explanation)
+    assert "MulBackward0 made it so" in explanation.sentence
+    assert explanation.line is not None
+    assert explanation.line.text == "masked = hidden * mask"
+    loss.backward()
+    assert "retain_graph=True" in str(explain_grad(w, loss))
 
 
 def test_saving_a_model_is_not_mistaken_for_a_cut() -> None:

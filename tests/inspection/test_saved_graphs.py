@@ -54,6 +54,11 @@ def recorded(kind: str) -> tuple[Any, Any]:
     if kind == "recurrent":
         model = nn.LSTM(6, 7)
         return model, model(pullback.randn(5, 3, 6))[0].square().mean()
+    if kind == "penalty":
+        model = convolutions()
+        first = F.mse_loss(model(pullback.randn(8, 3, 8, 8)), pullback.ones(8, 5))
+        (slope,) = pullback.autograd.grad(first, model[0].weight, create_graph=True)
+        return model, slope.square().sum()
     model = convolutions()
     return model, F.cross_entropy(model(pullback.randn(8, 3, 8, 8)), pullback.arange(8) % 5)
 
@@ -65,7 +70,7 @@ def written(loss: Any, leaves: Any = None) -> io.BytesIO:
     return file
 
 
-@pytest.mark.parametrize("kind", ["block", "convolutions", "recurrent"])
+@pytest.mark.parametrize("kind", ["block", "convolutions", "recurrent", "penalty"])
 def test_gradients_in_another_process_are_the_same_to_the_bit(kind: str, tmp_path: Path) -> None:
     model, loss = recorded(kind)
     path = tmp_path / "graph.pt"

@@ -14,8 +14,11 @@ import pytest
 
 import pullback
 from pullback import checks
-from pullback.checks import check_of, checked, is_checked
+from pullback.checks import check_of, checked, elements, is_checked
+from pullback.checks.shapes import can_view
 from pullback.kernels.namespace import FILES
+from pullback.nn import functional as F
+from tools.size_report import kernel_raises
 
 KERNELS = Path(checks.__file__).parents[1] / "kernels"
 
@@ -46,6 +49,30 @@ def test_a_check_takes_what_its_kernel_takes(name: str, family: str) -> None:
 def test_every_check_belongs_to_a_kernel() -> None:
     kernels = {name: file for file, names in FILES.items() for name in names.split()}
     assert [name for name, family in with_checks().items() if kernels.get(name) != family] == []
+
+
+def test_kernels_raise_only_for_what_elements_tell() -> None:
+    reasons = {
+        name for name, value in vars(elements).items() if getattr(value, "__module__", None) == elements.__name__
+    }
+    assert [(file, name) for file, name in kernel_raises(KERNELS.parent) if name not in reasons] == []
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_shape_can_be_viewed_where_numpy_does_not_copy(seed: int) -> None:
+    numbers = np.random.default_rng(seed)
+    dims = int(numbers.integers(1, 4))
+    base = np.zeros([int(size) for size in numbers.integers(1, 7, dims)])
+    array = base.transpose(numbers.permutation(dims))
+    if seed % 3 == 0:
+        array = array[..., ::2]
+    if seed % 5 == 0:
+        array = np.broadcast_to(array, (2, *array.shape))
+    divisors = [n for n in range(1, array.size + 1) if array.size % n == 0]
+    first = int(numbers.choice(divisors))
+    second = int(numbers.choice([n for n in divisors if (array.size // first) % n == 0]))
+    wanted = (first, second, array.size // first // second)
+    assert can_view(array.shape, array.strides, wanted) == np.may_share_memory(array, array.reshape(wanted))
 
 
 def test_a_kernel_that_fails_is_explained_by_its_check() -> None:
@@ -80,6 +107,33 @@ def test_a_check_reads_no_elements(family: str, name: str, arguments: tuple[Any,
     check = getattr(import_module(f"pullback.checks.{family}"), name)
     with pytest.raises(RuntimeError, match=message):
         check(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: pullback.linalg.vector_norm(pullback.zeros(0, 3), -3.0, dim=0),
+            "cannot compute the -3 norm on the dim",
+        ),
+        (lambda: pullback.zeros(0, 3).norm(float("inf")), "cannot compute the inf norm on an empty tensor"),
+        (lambda: pullback.histc(pullback.ones(3) / 0, 3), r"torch.histc: range of \[inf, inf\] is not finite"),
+        (lambda: pullback.arange(6).reshape(2, 3).softmax(0), "\"softmax_kernel_impl\" not implemented for 'Long'"),
+        (lambda: pullback.arange(6).reshape(2, 3).softmax(1), '"softmax_lastdim_kernel_impl" not implemented'),
+        (lambda: F.gelu(pullback.arange(3), approximate="x"), "approximate argument must be either none or tanh"),
+        (lambda: F.gelu(pullback.ones(3), approximate="x"), "approximate argument must be either none or tanh"),
+        (lambda: F.softshrink(pullback.ones(3), -1.0), "lambda must be in range .* but found -1"),
+        (lambda: pullback.signbit(pullback.ones(3) * 1j), "signbit is not implemented for complex tensors"),
+        (lambda: -(pullback.ones(3, device="meta") > 0), "Negation, the `-` operator, on a bool tensor"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_the_words_of_pytorch(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):  # NotImplementedError is one
+        call()
+
+
+def test_a_norm_over_a_full_dimension_of_an_empty_tensor_is_empty() -> None:
+    assert pullback.linalg.vector_norm(pullback.zeros(0, 3), float("inf"), dim=1).shape == (0,)
 
 
 def test_a_kernel_is_called_with_checked_arguments_alone() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pullback
 from pullback.kernels import (
     special,
     special_airy,
@@ -194,7 +195,7 @@ def test_polygamma_at_poles_and_infinity(n: int, x: float, expected: float) -> N
 
 def test_polygamma_refuses_a_negative_order() -> None:
     with pytest.raises(RuntimeError, match="does not support negative n"):
-        special_gamma.polygamma(-1, np.ones(1))
+        pullback.polygamma(-1, pullback.ones(1))
 
 
 def test_mvlgamma_refuses_a_dimension_below_one() -> None:

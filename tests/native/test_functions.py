@@ -56,12 +56,14 @@ def test_functions_are_accurate(name: str, dtype: Any, wide: Any) -> None:
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "sigmoid"])
 def test_functions_of_float32_err_by_one_unit_at_most(name: str) -> None:
     magnitudes = np.exp2(np.random.default_rng(0).uniform(-40, 20, 400_000))
-    x = np.concatenate([magnitudes, -magnitudes]).astype(np.float32)
+    # Around 17.1 the 1 of expm1 is half a unit; at -5.85 and 5.2 exp errs most.
+    near = np.concatenate([np.linspace(c - 0.2, c + 0.2, 20_000) for c in (17.13, -5.85, 5.2)])
+    x = np.concatenate([magnitudes, -magnitudes, near]).astype(np.float32)
     with np.errstate(all="ignore"):
         exact = FUNCTIONS[name][0](x.astype(np.float64))
         normal = np.isfinite(exact) & (np.abs(exact) < 3e38) & (np.abs(exact) > 1.2e-38)
         error = ulps(getattr(kernels, name)(x)[normal], exact[normal])
-    assert np.max(error) <= 1.03, x[normal][np.argmax(error)]
+    assert np.max(error) <= 1.0, x[normal][np.argmax(error)]
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("sigmoid", "erf")])

@@ -81,7 +81,7 @@ def test_softmaxes(dtype: Any, shape: tuple[int, ...]) -> None:
         function: Any = getattr(softmaxes, name)
         result = function(values, dim)
         assert_close(result, function.__wrapped__(values, dim), dtype)
-        back: Any = getattr(softmaxes, f"{name}_grad")
+        back: Any = getattr(softmaxes, f"{name}_backward_data")
         expected = back.__wrapped__(grad, result, dim)
         scale = max(1.0, float(np.abs(grad.astype(np.float32)).sum(-1).max()) * 2**-12)
         np.testing.assert_allclose(

@@ -12,6 +12,7 @@ from tests.native.rows import needs_extension
 
 pytestmark = needs_extension
 scale: Any = many_arrays.scale_arrays
+into: Any = many_arrays.scale_into
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
@@ -34,3 +35,24 @@ def test_strides_and_what_overflows() -> None:
     with np.errstate(over="ignore"):
         assert not scale([np.full(20, 1e38, np.float32)], 100.0)
     assert scale([], 2.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.complex64])
+def test_writing_scaled_arrays_into_others(dtype: Any) -> None:
+    sources = [np.random.default_rng(0).standard_normal(shape).astype(dtype) for shape in [(), (0,), (7,), (3, 40)]]
+    expected = [source * dtype(0.25) for source in sources]
+    targets = [np.full_like(source, np.nan) for source in sources]
+    into(targets, sources, 0.25)
+    for actual, wanted in zip(targets, expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
+        assert actual.dtype == wanted.dtype
+
+
+def test_writing_into_other_strides_and_dtypes() -> None:
+    memory = np.zeros((4, 6), np.float32)
+    into([memory[:, ::2], memory[:, 1:2]], [np.ones((4, 3), np.float32), np.ones((4, 1))], 2.0)
+    assert memory.tolist() == [[2, 2, 2, 0, 2, 0]] * 4
+    into([memory], [memory], 0.5)
+    assert memory.tolist() == [[1, 1, 1, 0, 1, 0]] * 4
+    with pytest.raises(ValueError, match="shorter"):
+        into([memory], [], 2.0)

@@ -13,13 +13,13 @@ from tests.native.rows import assert_as_reference, declines, dtypes, layouts, ne
 pytestmark = needs_extension
 
 MAPS = ["softmax", "log_softmax"]
-GRADIENTS = ["softmax_grad", "log_softmax_grad"]
+GRADIENTS = ["softmax_backward_data", "log_softmax_backward_data"]
 SIZES = [1, 7, 8, 9, 31, 32, 33, 1000, 40000]
 
 
 def results(name: str, values: Any, dim: int) -> Any:
     """What a gradient is taken of."""
-    return getattr(softmaxes, name.removesuffix("_grad")).__wrapped__(values, dim)
+    return getattr(softmaxes, name.removesuffix("_backward_data")).__wrapped__(values, dim)
 
 
 @dtypes
@@ -127,8 +127,8 @@ def test_small_probabilities_are_subnormal_not_zero(dtype: Any) -> None:
         ("softmax", (np.zeros(3, np.float32), -1)),
         ("softmax", (np.zeros(3, np.float32), 0, 1)),
         ("softmax", (np.zeros(3, ">f4"), 0)),
-        ("softmax_grad", (np.zeros(3, np.float32), np.zeros(3, np.float64), 0)),
-        ("softmax_grad", (np.zeros(3, np.float32), np.zeros((1, 3), np.float32), 0)),
+        ("softmax_backward_data", (np.zeros(3, np.float32), np.zeros(3, np.float64), 0)),
+        ("softmax_backward_data", (np.zeros(3, np.float32), np.zeros((1, 3), np.float32), 0)),
         ("logsumexp", (np.zeros((2, 3, 4), np.float32), (0, 2))),
         ("logsumexp", (np.zeros((2, 3), np.float32), (2,))),
     ],

@@ -1,4 +1,4 @@
-"""Reads kernels and rules, and writes src/pullback/generated and the rendered C."""
+"""Reads kernels and rules, and writes src/pullback/generated; for a build, the C that is rendered from them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from pathlib import Path
 
 from pullback.expressions.python_sources import PythonSources
 from pullback.facts import facts_from
+from pullback.rules.emit_apply import line_function_name
 from pullback.rules.emit_family import emit_family
 from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
 from pullback.rules.render import Library, check_names
+from pullback.source_text import digest_of_syntax, digest_of_text
 from tools.codegen.emit_c import emit_elementwise
 from tools.codegen.emit_cuda import emit_cuda_table
 from tools.codegen.emit_function_namespace import emit_function_namespace, functions_by_file
@@ -45,12 +47,17 @@ def generate(source: Path = SOURCE) -> tuple[dict[Path, str], list[Refusal]]:
     return texts, refusals
 
 
-def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], list[Operation]]:
+def _read(source: Path, refusals: list[Refusal]) -> tuple[list[Operation], Library, dict[str, str]]:
+    """The operations, what their rules may call, and the formulas with the module of each."""
     kernels = read_kernels(source / "kernels", refusals)
     operations = read_rules(source / "derivatives", kernels, refusals)
     modules = {name: kernel.module for name, kernel in kernels.items()}
     formulas = read_formulas(source / "formulas")
-    operations, library = without_refused(operations, modules, formulas, refusals)
+    return *without_refused(operations, modules, formulas, refusals), formulas
+
+
+def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], list[Operation]]:
+    operations, library, formulas = _read(source, refusals)
     sources = PythonSources(source)
     native = find_native_kernels(sources, operations, source / "native", refusals)
     library.native_lines = {kernel.name for kernel in native if kernel.is_line}
@@ -67,15 +74,46 @@ def _generate(source: Path, refusals: list[Refusal]) -> tuple[dict[Path, str], l
         files[generated / f"{family}.py"] = text
     files[generated / "__init__.py"] = emit_namespace(formulas, families)
     files[generated / "registry.py"] = emit_registry(operations)
-    files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(modules)
+    files[source / "kernels" / "namespace.py"] = emit_kernel_namespace(library.kernels)
     texts = {path: format_python(text, path) for path, text in files.items()}
-    texts[source / "native" / "elementwise_loops.h"], texts[source / "native" / "elementwise.c"] = emit_elementwise(
-        native
-    )
-    texts[source / "native" / "row_loops.h"] = emit_rows(find_row_kernels(sources, source / "native", refusals))
-    texts[source / "native" / "optimizer_step_loops.h"] = emit_steps(sources)
     texts[source / "devices" / "cuda" / "elementwise_table.py"] = emit_cuda_table(native)
+    find_row_kernels(sources, source / "native", refusals)
     return texts, operations
+
+
+def render_c(source: Path = SOURCE) -> tuple[dict[str, str], list[Refusal]]:
+    """The files of C that are made of the text of kernels and rules, by name, and what was refused.
+
+    `source_digests.h` is for Note [Digests of sources].
+    """
+    refusals: list[Refusal] = []
+    with facts_from(read_facts(source, refusals)):
+        operations, _, _ = _read(source, refusals)
+    sources = PythonSources(source)
+    native = find_native_kernels(sources, operations, source / "native", refusals)
+    loops, tables = emit_elementwise(native)
+    texts = {
+        "elementwise_loops.h": loops,
+        "elementwise.c": tables,
+        "row_loops.h": emit_rows(find_row_kernels(sources, source / "native", refusals)),
+        "optimizer_step_loops.h": emit_steps(sources),
+    }
+    lines = {kernel.name for kernel in native if kernel.is_line}
+    read = {sources.modules[name].path for name in sources.followed}
+    for operation in operations:
+        if any(line_function_name(operation, line) in lines for line in operation.rule.lines):
+            read.add(source / "derivatives" / f"{operation.rule.module}.py")
+    return {**texts, "source_digests.h": emit_digests(source, sorted(read))}, refusals
+
+
+def emit_digests(source: Path, read: list[Path]) -> str:
+    """The text of source_digests.h: a line for every file, with the digests of its text and of its syntax."""
+    rows = []
+    for path in read:
+        text = path.read_bytes()
+        rows.append(f"{path.relative_to(source).as_posix()} {digest_of_text(text)} {digest_of_syntax(text)}")
+    lines = [f'    "{row}\\n"' for row in rows]
+    return " \\\n".join(["/* What the C of this build was rendered from. */\n#define SOURCES", *lines]) + "\n"
 
 
 def is_on_first_use(path: Path) -> bool:
@@ -116,8 +154,23 @@ def read_formulas(folder: Path) -> dict[str, str]:
     return found
 
 
+def _write_c(folder: Path) -> int:
+    """Write the files that changed: a compiler looks at their times."""
+    texts, refusals = render_c()
+    for refusal in refusals:
+        print(refusal, file=sys.stderr)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    return 2 if refusals else 0
+
+
 def main(arguments: list[str]) -> int:
-    """Write or check; return the exit code."""
+    """Write, check, or with `--c FOLDER` render C into a folder; return the exit code."""
+    if "--c" in arguments:
+        return _write_c(Path(arguments[arguments.index("--c") + 1]))
     files, refusals = generate()
     for refusal in refusals:
         print(refusal, file=sys.stderr)

@@ -114,8 +114,7 @@ def written_by_hand(folder: Path) -> set[str]:
     """The names in the tables of kernels that are not generated."""
     found: set[str] = set()
     for path in folder.glob("*.c"):
-        if path.name != "elementwise.c":
-            found |= set(re.findall(r'^\s*\{"(\w+)",', path.read_text(), re.MULTILINE))
+        found |= set(re.findall(r'^\s*\{"(\w+)",', path.read_text(), re.MULTILINE))
     return found
 
 
@@ -126,6 +125,9 @@ def render_kernel(sources: PythonSources, module: str, function: ast.FunctionDef
     def evaluate(parameters: tuple[CParameter, ...], way: Way) -> Any:
         values = {p.name: p.symbol() for p in parameters}
         reader = Reader(sources, way)
+        check = sources.check_of(module, function)
+        if check is not None:
+            reader.call_check(*check, values)
         known = reader.word(function.name, list(values.values()))
         return known if known is not None else reader.call(module, function, [], values)
 

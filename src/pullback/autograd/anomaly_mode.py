@@ -44,15 +44,21 @@ class detect_anomaly:
 class set_detect_anomaly:
     """Switch anomaly mode on or off: at once, or until the end of a `with` block."""
 
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._former = set_anomaly_mode(mode, check_nan)
+    def _undo(self, mode: bool, check_nan: bool = True) -> None:
+        set_anomaly_mode(*self._former)
 
-    def __enter__(self) -> None:
-        pass
+    @undone_by(_undo)
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._former = (is_anomaly_enabled(), is_anomaly_check_nan_enabled())
+        set_anomaly_mode(mode, check_nan)
 
     @guarded
     def __exit__(self, *exception: object) -> None:
         set_anomaly_mode(*self._former)
+
+    @undone_by(__exit__)
+    def __enter__(self) -> None:
+        pass
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
 
-from pullback.backend.array_module import copy_array, ones, ones_beside
-from pullback.backend.device import in_use
+from pullback.backend.array_module import copy_array, ndarray, ones, ones_beside
+from pullback.backend.device import lie_apart
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.layout import preserve_format
 from pullback.backend.sparse_array import SparseArray
@@ -19,11 +19,14 @@ from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, new_node
 from pullback.modes.interception import has_overrides, intercept, is_backward_dispatched
+from pullback.modes.source_lines import source_lines_wanted
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_about
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
+
+INFINITY = float("inf")
 
 
 def backward(
@@ -56,6 +59,7 @@ def backward(
             )
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
+    inputs = None if inputs is None else _values_of(inputs, "backward")
     if process.changed and any_asked_whole(*roots):
         ask_about(
             backward,
@@ -77,7 +81,48 @@ def backward(
     grads = make_grads(roots, grad_tensors, is_grads_batched=False)
     keep_graph = create_graph if retain_graph is None else retain_graph
     wanted = () if inputs is None else _as_tuple(inputs)
+    if not keep_graph and grad_tensors is None and roots and type(loss := roots[0]) is Tensor:
+        array = loss._array
+        if type(array) is ndarray and not (-INFINITY < array.item() < INFINITY) and _is_unwatched():
+            from pullback.inspection.diagnosis import remember_cause  # lazy: few losses are not finite
+
+            remember_cause(loss)  # while its graph is there: Note [Post-mortem]
     run_engine(roots, grads, wanted, keep_graph, create_graph, allow_unused=True, accumulate=True)
+
+
+def _is_unwatched() -> bool:
+    """Whether lines are noted and nobody would see operations of this thread run again."""
+    return (
+        source_lines_wanted()
+        and switches.plain
+        and switches.node_observer is None
+        and not switches.dispatch_modes
+        and not switches.anomaly_mode
+    )
+
+
+@overload
+def grad(
+    outputs: Any, inputs: Tensor | Sequence[Any], grad_outputs: Any = ..., retain_graph: bool | None = ...,
+    create_graph: bool = ..., only_inputs: bool = ..., allow_unused: bool | None = ..., is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> tuple[Any, ...]: ...  # fmt: skip
+
+
+@overload
+def grad(
+    outputs: Any, inputs: dict[str, Tensor], grad_outputs: Any = ..., retain_graph: bool | None = ...,
+    create_graph: bool = ..., only_inputs: bool = ..., allow_unused: bool | None = ..., is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> dict[str, Any]: ...  # fmt: skip
+
+
+@overload
+def grad(
+    outputs: Any, inputs: Any, grad_outputs: Any = ..., retain_graph: bool | None = ...,
+    create_graph: bool = ..., only_inputs: bool = ..., allow_unused: bool | None = ..., is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> tuple[Any, ...]: ...  # fmt: skip
 
 
 def grad(
@@ -90,14 +135,22 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...] | dict[str, Any]:
     """Return the gradients of `outputs` with respect to `inputs`, leaving every `.grad` alone.
+
+    The gradients of a dict of inputs, as of `dict(model.named_parameters())`, are a dict with its keys.
 
     >>> import pullback
     >>> x = pullback.tensor(3.0, requires_grad=True)
     >>> pullback.autograd.grad(x ** 3, x)
     (tensor(27.),)
     """
+    if _values_of(inputs, "grad") is not inputs:
+        found = grad(
+            outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+            is_grads_batched, materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, found, strict=True))
     if process.changed and switches.interceptors:
         options = {
             "retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow_unused,
@@ -169,11 +222,16 @@ def wanted_nodes(inputs: Any) -> list[Node]:
     return [] if inputs is None else [_accumulating_node(value) for value in _as_tuple(inputs)]
 
 
+def not_an_input(value: Any) -> RuntimeError:
+    """The error of `inputs` that hold something else than tensors."""
+    return RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
+
+
 def _accumulating_node(value: Any) -> Node:
     if isinstance(value, Tensor):
         value.retain_grad()  # a leaf needs none
     elif not isinstance(value, GradientEdge):
-        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
+        raise not_an_input(value)
     return _input_edge(value)[0]
 
 
@@ -265,14 +323,28 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def _values_of(inputs: Any, function: str) -> Any:
+    """The values of a dict of inputs; other inputs as they are."""
+    if isinstance(inputs, (Tensor, tuple, list, GradientEdge)) or not isinstance(inputs, Mapping):
+        return inputs
+    if type(inputs) is not dict:
+        raise TypeError(
+            f"`inputs` argument to `{function}()` must be a dict, not {type(inputs).__name__}: pass dict(inputs)."
+        )
+    return tuple(inputs.values())
+
+
 def _root_edge(root: Any, index: int) -> Edge:
     if isinstance(root, GradientEdge):
         return (root.node, root.output_nr)
     edge = gradient_edge(root)
     if edge is None:
+        from pullback.inspection.explanation import told_cut  # lazy: above this layer, and only for an error
+
         raise NoGradientError(
             f"element {index} of tensors does not require grad and does not have a grad_fn: it was not computed from "
             "a tensor with requires_grad=True, or it was computed under no_grad() or from a detach()ed tensor."
+            f"{told_cut(root)}"
         )
     return edge
 
@@ -280,6 +352,8 @@ def _root_edge(root: Any, index: int) -> Edge:
 def _input_edge(value: Any) -> Edge:
     if isinstance(value, GradientEdge):
         return (value.node, value.output_nr)
+    if not isinstance(value, Tensor):
+        raise not_an_input(value)
     edge = gradient_edge(value)
     if edge is None:
         if value._requires_grad:  # a view made without recording, whose base requires grad: nothing leads to it
@@ -339,7 +413,7 @@ def _make_grad(root: Any, grad: Any, index: int) -> Tensor:
             f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and output[{index}] has a shape of "
             f"{Size(shape)}."
         )
-    if in_use and isinstance(root, Tensor):
+    if isinstance(root, Tensor) and lie_apart(grad._array, root._array):
         grad = on_device(grad, root.device, index)
     if grad._array.dtype != numpy_dtype:
         if (grad._array.dtype.kind in "cW") != (numpy_dtype.kind in "cW"):
@@ -357,7 +431,12 @@ def _root_metadata(root: Any) -> tuple[Any, Any]:
         metadata = root.node.input_metadata(root.output_nr)
         assert metadata is not None
         return metadata.shape, metadata.numpy_dtype
-    return root._array.shape, root._array.dtype
+    try:
+        return root._array.shape, root._array.dtype
+    except AttributeError:
+        raise AssertionError(
+            f"Expected output to be a torch.Tensor or a GradientEdge, but got {type(root).__name__}"
+        ) from None
 
 
 def _count(shape: Sequence[int]) -> int:

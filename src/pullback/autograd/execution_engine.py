@@ -14,7 +14,7 @@ from pullback.engine.engine import current_graph_task, engine
 from pullback.engine.graph_task import GraphTask
 from pullback.generated import MODULES
 from pullback.graph.accumulate_grad import AccumulateGrad
-from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.node import Node
 from pullback.modes.switches import switches
@@ -135,7 +135,7 @@ def _node_classes() -> dict[str, type[Node]]:
     classes: dict[str, type[Node]] = {}
     waiting: Sequence[type[Node]] = [Node]
     while waiting:
-        kinds = [kind for parent in waiting if parent is not FunctionContext for kind in parent.__subclasses__()]
+        kinds = [kind for parent in waiting if parent is not BackwardCFunction for kind in parent.__subclasses__()]
         for kind in kinds:
             if not kind.__name__.startswith("_"):
                 classes.setdefault(kind.__name__, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pullback.autograd.grad_mode import _ContextDecorator
+from pullback.autograd.grad_mode import _ContextDecorator, _SwitchAtOnce
 from pullback.backend.array_module import ndarray, storage_of
 from pullback.backend.device_array import DeviceArray
 from pullback.graph.tangents import set_tangent, tangent_at, without_tangents
@@ -149,21 +149,13 @@ def _is_fwd_grad_enabled() -> bool:
     return switches.forward_grad
 
 
-class _set_fwd_grad_enabled(_ContextDecorator):
+class _set_fwd_grad_enabled(_SwitchAtOnce):
     """Switch forward gradients on or off for a block."""
 
-    def __init__(self, mode: bool) -> None:
-        self._former = set_switch("forward_grad", mode)
-        self.mode = mode
+    _name = "forward_grad"
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: object) -> None:
-        set_switch("forward_grad", self._former)
-
-    def clone(self) -> _set_fwd_grad_enabled:
-        return type(self)(self.mode)
+    def _set(self, value: Any) -> None:
+        set_switch(self._name, value)
 
 
 def __getattr__(name: str) -> int:

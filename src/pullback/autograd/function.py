@@ -11,7 +11,7 @@ from pullback.autograd.function_tangents import OutputKind, carry_tangents
 from pullback.backend.dtype import is_float_or_complex
 from pullback.errors import LeafModificationError, ViewModificationError
 from pullback.graph.basic_nodes import DelayedError
-from pullback.graph.custom_function_node import FunctionContext, FunctionCtx, _FunctionBase, _HookMixin
+from pullback.graph.custom_function_node import BackwardCFunction, FunctionCtx, _FunctionBase, _HookMixin
 from pullback.graph.history import adopt_switches, bump_version, gradient_edge, rebase_history, set_history
 from pullback.graph.node import begin_recording
 from pullback.graph.tangents import levels_of, without_tangents
@@ -28,18 +28,16 @@ __all__ = [
     "once_differentiable",
 ]  # fmt: skip
 
-BackwardCFunction = FunctionContext
-
 
 class FunctionMeta(type):
     """Gives each Function its node class, named `<Class>Backward`."""
 
-    _backward_cls: type[FunctionContext]
+    _backward_cls: type[BackwardCFunction]
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         super().__init__(name, bases, attributes)
         cls._backward_cls = type(
-            f"{name}Backward", (FunctionContext,), {"_forward_class": cls, "__module__": "torch.autograd.function"}
+            f"{name}Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"}
         )
 
 
@@ -240,7 +238,7 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
 
 
-def _refuse_saved_outputs(ctx: FunctionContext, inputs: Sequence[Any], output: Any) -> None:
+def _refuse_saved_outputs(ctx: BackwardCFunction, inputs: Sequence[Any], output: Any) -> None:
     """Refuse an input that is an output as well and was saved: which of the two backward is to see is not clear."""
     outputs = output if isinstance(output, tuple) else (output,)
     returned = [t for t in inputs if isinstance(t, Tensor) and any(t is o for o in outputs)]
@@ -254,7 +252,7 @@ def _refuse_saved_outputs(ctx: FunctionContext, inputs: Sequence[Any], output: A
 
 
 def _wrap_outputs(
-    ctx: FunctionContext, outputs: Sequence[Any], inputs: Sequence[Any], args: Sequence[Any], records: bool
+    ctx: BackwardCFunction, outputs: Sequence[Any], inputs: Sequence[Any], args: Sequence[Any], records: bool
 ) -> list[Any]:
     """Attach the outputs to the node: modified inputs, inputs returned as they are, views and fresh tensors."""
     for tensor in ctx.dirty_tensors:
@@ -292,7 +290,7 @@ def _wrap_outputs(
     return wrapped
 
 
-def _wrap_constant(ctx: FunctionContext, output: Tensor, original: Tensor | None, dirty: bool) -> Tensor:
+def _wrap_constant(ctx: BackwardCFunction, output: Tensor, original: Tensor | None, dirty: bool) -> Tensor:
     """An output without gradient: an input is never handed out as it is, unless it was modified."""
     if original is None:
         _note_creation(ctx, output, recorded=False)
@@ -303,7 +301,7 @@ def _wrap_constant(ctx: FunctionContext, output: Tensor, original: Tensor | None
 
 
 def _wrap_differentiable(
-    ctx: FunctionContext, output: Tensor, original: Tensor | None, number: int, dirty: bool
+    ctx: BackwardCFunction, output: Tensor, original: Tensor | None, number: int, dirty: bool
 ) -> Tensor:
     if dirty:
         _check_dirty(ctx, output, original)
@@ -320,14 +318,14 @@ def _wrap_differentiable(
     return output
 
 
-def _view_of_input(ctx: FunctionContext, original: Tensor, *, recorded: bool) -> Tensor:
+def _view_of_input(ctx: BackwardCFunction, original: Tensor, *, recorded: bool) -> Tensor:
     view = new_tensor(original._array)
     make_view(view, original, CUSTOM_FUNCTION)
     _note_creation(ctx, view, recorded=recorded)
     return view
 
 
-def _note_creation(ctx: FunctionContext, output: Tensor, *, recorded: bool) -> None:
+def _note_creation(ctx: BackwardCFunction, output: Tensor, *, recorded: bool) -> None:
     """Say of a view where it was made: only a pure view may be modified, as its backward is that of the view alone."""
     info = output._extra.view if output._extra is not None else None
     if info is not None:
@@ -335,7 +333,7 @@ def _note_creation(ctx: FunctionContext, output: Tensor, *, recorded: bool) -> N
         info.creation = DEFAULT if ctx._is_pure_view else MULTI_OUTPUT if several else CUSTOM_FUNCTION
 
 
-def _check_dirty(ctx: FunctionContext, output: Tensor, original: Tensor | None) -> None:
+def _check_dirty(ctx: BackwardCFunction, output: Tensor, original: Tensor | None) -> None:
     """Refuse a tensor marked as modified whose new history could not be followed."""
     info = output._extra.view if output._extra is not None else None
     if output._requires_grad and not output._has_edge():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.backend.dtype import is_float_or_complex
-from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, without_tangents, zeros_like_input
 from pullback.modes.switches import switched
 from pullback.tensor.tensor import Tensor
@@ -15,7 +15,7 @@ from pullback.tensor.tensor import Tensor
 class OutputKind:
     """How an output of forward came to be, which says what its tangent has to be."""
 
-    def __init__(self, ctx: FunctionContext, output: Any, inputs: Sequence[Any]) -> None:
+    def __init__(self, ctx: BackwardCFunction, output: Any, inputs: Sequence[Any]) -> None:
         self.input = next((i for i, x in enumerate(inputs) if x is output), None)
         """The position of the input that was returned as it is, or modified in place."""
         self.is_dirty = any(output is t for t in ctx.dirty_tensors)
@@ -34,7 +34,7 @@ class OutputKind:
 
 
 def carry_tangents(
-    ctx: FunctionContext, args: Sequence[Any], outputs: Sequence[Any], kinds: Sequence[OutputKind], saved: Any
+    ctx: BackwardCFunction, args: Sequence[Any], outputs: Sequence[Any], kinds: Sequence[OutputKind], saved: Any
 ) -> None:
     """Call the user's jvp at every level that an input has a tangent at."""
     for level in sorted({level for a in args if isinstance(a, Tensor) for level in levels_of(a)}):
@@ -43,7 +43,7 @@ def carry_tangents(
         with switched("dual_level", level - 1):
             ctx.saved_for_jvp = tuple([without_tangents(t, level) for t in saved or ()])
             try:
-                returned = ctx._forward_class.jvp(ctx, *tangents)
+                returned = ctx._forward_cls.jvp(ctx, *tangents)
             finally:
                 ctx.saved_for_jvp = None
         computed = returned if isinstance(returned, tuple) else (returned,)
@@ -58,7 +58,7 @@ def carry_tangents(
                 set_tangent(output, level, tangent)
 
 
-def _input_tangent(ctx: FunctionContext, input: Tensor, level: int) -> Any:
+def _input_tangent(ctx: BackwardCFunction, input: Tensor, level: int) -> Any:
     """The tangent that `jvp` is given for an input: zeros where it has none, unless the Function wants to know."""
     tangent = tangent_at(input, level)
     if tangent is not None or not ctx.materialize_grads or not is_float_or_complex(input._array.dtype):

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Self, TypeVar, cast
 
+from pullback.backend.naming import display_namespace
+from pullback.errors import wrong_type
 from pullback.modes.function_modes import is_told, tell_modes
 from pullback.modes.grad_mode import (
     inference_mode_now,
@@ -177,6 +179,8 @@ class set_grad_enabled(_ContextDecorator):
     @undone_by(_undo)
     def __init__(self, mode: bool) -> None:
         self._former = is_grad_enabled()
+        if not isinstance(mode, bool):
+            raise wrong_type("set_grad_enabled", "enabled", 1, "bool", mode)
         self.mode = mode
         _switch(mode)
 
@@ -196,7 +200,7 @@ class set_grad_enabled(_ContextDecorator):
         return type(self)(self.mode)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(mode={self.mode})"
+        return f"{display_namespace()}.autograd.grad_mode.{type(self).__name__}(mode={self.mode})"
 
 
 class inference_mode(_ContextDecorator):
@@ -234,21 +238,30 @@ view_tracking = SimpleNamespace(is_forced=False)
 
 
 class _SwitchAtOnce(_ContextDecorator):
-    """Sets an attribute of an object when it is made, and puts it back at the end of a block."""
+    """Sets an attribute of an object when it is made, and puts it back at the end of a block. See Note [Guards]."""
 
     _owner: Any = switches
     _name: str
 
+    def _set(self, value: Any) -> None:
+        setattr(self._owner, self._name, value)
+
+    def _undo(self, mode: bool) -> None:
+        self._set(self._former)
+
+    @undone_by(_undo)
     def __init__(self, mode: bool) -> None:
         self._former = getattr(self._owner, self._name)
-        setattr(self._owner, self._name, mode)
         self.mode = mode
+        self._set(mode)
 
+    @guarded
+    def __exit__(self, *exception: object) -> None:
+        self._set(self._former)
+
+    @undone_by(__exit__)
     def __enter__(self) -> None:
         pass
-
-    def __exit__(self, *exception: object) -> None:
-        setattr(self._owner, self._name, self._former)
 
     def clone(self) -> Self:
         return type(self)(self.mode)

@@ -20,6 +20,7 @@ from pullback.autograd.numerical_jacobian import (
     vector_jacobian,
 )
 from pullback.backend.dtype import float32
+from pullback.backend.layout import strided
 from pullback.creation import zeros_like
 from pullback.tensor.tensor import Tensor
 
@@ -63,7 +64,18 @@ class GradientComparison:
         """The results that can have a derivative."""
         result = self.func(*(inputs or self.inputs))
         results = result if isinstance(result, (tuple, list)) else (result,)
-        return [r for r in results if isinstance(r, Tensor) and (r.is_floating_point() or r.is_complex())]
+        for each in results:
+            if not isinstance(each, Tensor):
+                raise AttributeError(
+                    f"'{type(each).__name__}' object has no attribute 'requires_grad': gradcheck takes functions that "
+                    "return tensors"
+                )
+            if each.layout is not strided:
+                raise ValueError(
+                    "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
+                    "of fn for gradcheck."
+                )
+        return [r for r in results if r.is_floating_point() or r.is_complex()]
 
     def differentiable_outputs(self) -> list[Any]:
         """The results that have a history."""

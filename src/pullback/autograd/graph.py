@@ -120,6 +120,8 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     >>> x._version
     1
     """
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input: got {type(tensor).__name__}")
     for item in (tensor,) if isinstance(tensor, Tensor) else tensor:
         bump_version(item)
 
@@ -144,7 +146,13 @@ class saved_tensors_hooks(stack_block):
 
     def __enter__(self) -> None:
         check_hooks_allowed()
-        self._push((self.pack_hook, self.unpack_hook))
+        depths = self._depths
+        try:
+            self._push((self.pack_hook, self.unpack_hook))
+        except BaseException:
+            if self._depths is not depths:  # interrupted behind the push: see Note [Guards]
+                self.__exit__()
+            raise
 
 
 class save_on_cpu(saved_tensors_hooks):

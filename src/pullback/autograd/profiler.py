@@ -23,7 +23,8 @@ from pullback.autograd.running_modules import RunningModules
 from pullback.facts import fact_of
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.source_lines import calling_line
-from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.modes.guards import guarded
+from pullback.modes.interception import push_interceptor, remove_interceptor
 from pullback.modes.node_observer import NodeObserver
 from pullback.modes.switches import switches
 from pullback.report import Report
@@ -92,19 +93,29 @@ class profile(NodeObserver):
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._modules.follow()
-        self.start_observing()
-        push_interceptor(self._operation)
-        _active.append(self)
+        try:
+            self._modules.follow()
+            self.start_observing()
+            push_interceptor(self._operation)
+            _active.append(self)
+        except BaseException:
+            self._leave()
+            raise
         return self
 
+    @guarded
+    def _leave(self) -> None:
+        remove_interceptor(self._operation)
+        if self in _active:
+            _active.remove(self)
+        self.stop_observing()
+        self._modules.leave()
+
+    @guarded
     def __exit__(self, *exception: object) -> None:
         if not self.enabled:
             return
-        pop_interceptor()
-        _active.remove(self)
-        self.stop_observing()
-        self._modules.leave()
+        self._leave()
         nest(self._events)
         self._finished = EventList(sorted(self._events, key=lambda e: e.time_range.start))
         self._finished.options = {

@@ -16,24 +16,21 @@ class RunningModules:
         """Each module that ran, by its path."""
         self._running: list[str] = []
         self._names: dict[int, str] = {}
-        self._handles: list[Any] = []
 
     def follow(self) -> None:
         """Begin; where `pullback.nn` was not imported, there are no modules."""
-        module = sys.modules.get("pullback.nn.modules.module")
-        if module is not None:
-            self._handles = [
-                module.register_module_forward_pre_hook(lambda module, args: self._enter(module)),
-                module.register_module_forward_hook(lambda module, args, output: self._leave(), always_call=True),
-            ]
+        hooks = sys.modules.get("pullback.nn.modules.module_hooks")
+        if hooks is not None:
+            hooks.watch_modules(self._enter, self._leave)
 
     def leave(self) -> None:
         """End."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles, self._running, self.path = [], [], ""
+        hooks = sys.modules.get("pullback.nn.modules.module_hooks")
+        if hooks is not None:
+            hooks.unwatch_modules(self._enter, self._leave)
+        self._running, self.path = [], ""
 
-    def _enter(self, module: Any) -> None:
+    def _enter(self, module: Any, args: Any) -> None:
         if id(module) not in self._names:
             root = type(module).__name__
             for name, inner in module.named_modules():
@@ -43,7 +40,7 @@ class RunningModules:
         self.path = self._names[id(module)]
         self._running.append(self.path)
 
-    def _leave(self) -> None:
+    def _leave(self, module: Any, args: Any, output: Any) -> None:
         if self._running:
             self._running.pop()
         self.path = self._running[-1] if self._running else ""

@@ -15,8 +15,9 @@ from typing import Any
 from pullback.backend.array_module import data_address, may_share_memory, storage_of
 from pullback.graph.in_place import write_out
 from pullback.graph.saved_tensor import stale
-from pullback.modes.interception import pop_interceptor, push_interceptor
-from pullback.modes.saved_tensor_hooks import pop_hooks, push_hooks
+from pullback.modes.interception import push_interceptor
+from pullback.modes.saved_tensor_hooks import push_hooks
+from pullback.modes.switches import kept_switches
 from pullback.tensor.tensor import Tensor
 
 
@@ -148,13 +149,12 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
     if _running:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     context = _AllowMutationOnSavedContext()
-    _running.append(context)
-    push_interceptor(context.before_operation)
-    push_hooks(context.pack, context.unpack)
     try:
-        yield context
+        with kept_switches("interceptors", "saved_tensor_hooks"):
+            _running.append(context)
+            push_interceptor(context.before_operation)
+            push_hooks(context.pack, context.unpack)
+            yield context
     finally:
-        pop_hooks()
-        pop_interceptor()
         _running.clear()
         context.clear()

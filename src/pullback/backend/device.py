@@ -129,6 +129,11 @@ def device_of(array: Any) -> device:
     return place
 
 
+def lie_apart(first: Any, second: Any) -> bool:
+    """Whether two arrays lie on different devices."""
+    return (bool(in_use) or type(first) is not type(second)) and device_of(first) != device_of(second)
+
+
 def move_array(array: Any, place: device) -> Array:
     """A copy of an array's values on another device."""
     source = device_of(array)

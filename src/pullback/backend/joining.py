@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.halves import FLOAT32, cast_half
-from pullback.native import by_device
 from pullback.typing import Array, DType
 
 _JOINS: dict[str, Callable[[Array, Array], Array]] = {
@@ -27,12 +26,3 @@ def join_buffers(kind: str, dtype: DType, incoming: Any, own: Any) -> None:
     short = first.dtype
     result = _JOINS[kind](cast_half(first, FLOAT32), cast_half(second, FLOAT32))
     second[...] = cast_half(result, short)
-
-
-@by_device
-def scaled_into(target: Array, source: Array, factor: float) -> None:
-    """Write `source` times `factor` into `target`, in one pass where the dtypes are the same."""
-    if source.dtype == target.dtype and source.dtype.kind in "fc":
-        np.multiply(source, source.dtype.type(factor), out=target)
-    else:
-        target[...] = source * source.dtype.type(factor)

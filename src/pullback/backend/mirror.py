@@ -79,9 +79,10 @@ def mirror_of(source: Array, *, conj: bool, neg: bool) -> Mirror | None:
     if not isinstance(source, np.ndarray):
         return None
     owner = source if source.base is None else storage_of(source)
-    if not (owner.flags.c_contiguous or owner.flags.f_contiguous) or not _lies_in(source, owner):
+    in_memory = owner.transpose(sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim]))
+    if not in_memory.flags.c_contiguous or not _lies_in(source, owner):
         return None
-    flat = owner.reshape(-1) if owner.flags.c_contiguous else owner.T.reshape(-1)
+    flat = in_memory.reshape(-1)
     mirror = Mirror(source, flat.view(np.uint8), conj=conj, neg=neg)
     key = _key(owner)
     reference = weakref.ref(mirror, lambda dead: _forget(key, dead))

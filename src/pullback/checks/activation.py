@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from pullback.backend.dtype import scalar_type_name
 from pullback.checks.dtypes import refuse_complex_bounds, refuse_kinds
-from pullback.typing import Array, Scalar
+from pullback.typing import Array, Dim, Scalar
 
 
 def relu(input: Array) -> None:
@@ -25,11 +28,22 @@ def mish(input: Array) -> None:
 
 
 def gelu(input: Array, *, approximate: str = "none") -> None:
+    if approximate != "none" and approximate != "tanh":  # as expressions know it
+        raise RuntimeError(f"approximate argument must be either none or tanh, got '{approximate}'.")
     refuse_kinds(input, "biuc", "GeluKernelImpl")
 
 
 def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> None:
     refuse_kinds(input, "biuc", "softplus_cpu")
+
+
+def softshrink(input: Array, lambd: Scalar = 0.5) -> None:
+    refuse_kinds(input, "biuc", "softshrink_check")
+    if lambd < 0:  # type: ignore[operator]
+        raise RuntimeError(
+            f"lambda must be in range [0, {np.finfo(input.dtype).max:g}] for input dtype {scalar_type_name(input.dtype)}, "
+            f"but found {lambd:g}"
+        )
 
 
 def hardshrink(input: Array, lambd: Scalar = 0.5) -> None:
@@ -54,6 +68,11 @@ def elu(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scala
     refuse_kinds(input, "biuc", "elu_cpu")
 
 
+def celu(input: Array, alpha: Scalar = 1.0) -> None:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
 def leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> None:
     refuse_kinds(input, "biuc", "leaky_relu_cpu")
 
@@ -68,3 +87,11 @@ def rrelu_with_noise(input: Array, noise: Array) -> None:
 
 def threshold(input: Array, threshold: Scalar, value: Scalar) -> None:
     refuse_kinds(input, "bc", "threshold_cpu")
+
+
+def glu(input: Array, dim: Dim = -1) -> None:
+    refuse_kinds(input, "biuc", "glu_cpu")
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")

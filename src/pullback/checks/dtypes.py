@@ -43,3 +43,12 @@ def refuse_complex_bounds(input: Array) -> None:
     """Refuse complex numbers where a bound is compared with them."""
     if input.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
+
+
+def require_rows(function: str, indices: Array) -> None:
+    """Refuse numbers of rows that are not int32 or int64."""
+    if indices.dtype.str[1:] not in ("i4", "i8"):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{scalar_type_name(indices.dtype)}Tensor instead (while checking arguments for {function})"
+        )

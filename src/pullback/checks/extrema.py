@@ -37,3 +37,33 @@ def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> N
         )
     require_elements("aminmax", input, axes)
     refuse_complex("aminmax_cpu", input)
+
+
+def max_dim(input: Array, dim: Dim, keepdim: bool = False) -> None:
+    _check_choice("max", input, dim)
+
+
+def min_dim(input: Array, dim: Dim, keepdim: bool = False) -> None:
+    _check_choice("min", input, dim)
+
+
+def _check_choice(name: str, input: Array, dim: Dim) -> None:
+    require_elements(name, input, (dim,))
+    if input.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+
+
+def argmax(input: Array, dim: Dim | None = None, keepdim: bool = False) -> None:
+    _check_place("argmax", input, dim)
+
+
+def argmin(input: Array, dim: Dim | None = None, keepdim: bool = False) -> None:
+    _check_place("argmin", input, dim)
+
+
+def _check_place(name: str, input: Array, dim: Dim | None) -> None:
+    if input.dtype.kind in "bc":
+        raise RuntimeError(f"{name}(): does not support {'bool' if input.dtype == bool else 'complex'} input")
+    if input.size == 0 and dim is None:
+        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+    require_elements(name, input, None if dim is None else (dim,))

@@ -6,7 +6,7 @@ import math
 
 from pullback.backend.dtype import scalar_type_name
 from pullback.checks.dtypes import refuse_kinds
-from pullback.typing import Array, Shape
+from pullback.typing import Array, DType, Shape
 
 
 def refuse_other_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
@@ -16,7 +16,7 @@ def refuse_other_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
         raise RuntimeError(
             f"expected scalar type {first} but found {second}"
             if batched
-            else f"expected m1 and m2 to have the same dtype, but got: {_c_name(first)} != {_c_name(second)}"
+            else f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}"
         )
 
 
@@ -38,12 +38,14 @@ def size_of_rows(array: Array) -> str:
     return f"{math.prod(array.shape[:-1])}x{array.shape[-1]}"
 
 
-def _c_name(name: str) -> str:
+def c_name(dtype: DType) -> str:
+    """The name of the numbers of a dtype in C++, which some messages show."""
+    name = scalar_type_name(dtype)
     if name in ("Half", "BFloat16"):
         return f"c10::{name}"
     if name.startswith("Complex"):
         return f"c10::complex<{name.removeprefix('Complex').lower()}>"
-    return name.lower()
+    return {"Long": "long int", "Byte": "unsigned char", "Char": "signed char"}.get(name, name.lower())
 
 
 def refuse_unexpandable(shape: Shape, target: Shape) -> None:
@@ -61,3 +63,45 @@ def refuse_unexpandable(shape: Shape, target: Shape) -> None:
                 f"The expanded size of the tensor ({wanted}) must match the existing size ({size}) at non-singleton "
                 f"dimension {lead + position}.  Target sizes: {list(target)}.  Tensor sizes: {list(shape)}"
             )
+
+
+def check_matrices(input: Array, mat2: Array) -> None:
+    """Refuse two arrays that are not matrices to be multiplied."""
+    if input.ndim != 2 or mat2.ndim != 2:
+        raise RuntimeError(f"{'self' if input.ndim != 2 else 'mat2'} must be a matrix")
+    if input.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and "
+            f"{mat2.shape[0]}x{mat2.shape[1]})"
+        )
+    refuse_other_dtype(input, mat2)
+    refuse_bools(input, mat2, "addmm_impl_cpu_")
+
+
+def check_layer(input: Array, weight: Array) -> None:
+    """Refuse inputs of a linear layer that do not fit its weight."""
+    if input.shape[-1] != weight.shape[-1]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({size_of_rows(input)} and {weight.shape[1]}x{weight.shape[0]})"
+        )
+    refuse_other_dtype(input, weight)
+    refuse_bools(input, weight, "addmm_impl_cpu_")
+
+
+def refuse_other_terms(term: Array, first: Array, second: Array, remedy: str = "") -> None:
+    """Refuse a product and what is added to it if they are of several dtypes, in the order in which PyTorch looks."""
+    refuse_other_summand(term, second, remedy)
+    if first.dtype != second.dtype:
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {scalar_type_name(first.dtype)} and "
+            f"{scalar_type_name(second.dtype)}"
+        )
+
+
+def refuse_other_summand(term: Array, product: Array, remedy: str = "") -> None:
+    """Refuse to add an array of another dtype to a product."""
+    if term.dtype != product.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {scalar_type_name(term.dtype)} and "
+            f"{scalar_type_name(product.dtype)}{remedy}"
+        )

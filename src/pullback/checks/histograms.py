@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,6 +39,27 @@ def histogramdd(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input: got "
             f"{len(bins)} numbers of bins for points of {points.shape[1]} coordinates"
         )
+    for dim, given in enumerate(bins):
+        if not hasattr(given, "dtype"):
+            _check_intervals(dim, given, limits)
+
+
+def _check_intervals(dim: int, bins: int, limits: Sequence[float] | None) -> None:
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}")
+    if limits is None:
+        return
+    low, high = float(limits[2 * dim]), float(limits[2 * dim + 1])
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(_not_finite(dim, low, high))
+    if low > high:
+        raise RuntimeError(
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}"
+        )
+
+
+def _not_finite(dim: int, low: float, high: float) -> str:
+    return f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite"
 
 
 def xor_bits(input: Array, dim: tuple[int, ...], keepdim: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
-from pullback.typing import Array, Dim
+from pullback.typing import Array, Arrays, Dim, Shape
 
 
 def select(input: Array, dim: Dim, index: int) -> None:
@@ -33,6 +33,8 @@ def index_select(input: Array, dim: Dim, index: Array) -> None:
         )
     if input.ndim == 0 and index.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
+    if input.ndim > 1 and index.size and input.shape[dim] == 0:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
 
 
 def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> None:
@@ -55,3 +57,26 @@ def take(input: Array, index: Array) -> None:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {scalar_type_name(index.dtype)}")
     if input.size == 0 and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
+
+
+def masked_select(input: Array, mask: Array) -> None:
+    if mask.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+
+
+def _check_broadcast(indices: Arrays) -> None:
+    """Refuse index tensors whose shapes do not go together."""
+    try:
+        np.broadcast_shapes(*[i.shape for i in indices])
+    except ValueError:
+        shapes = ", ".join(str(list(i.shape)) for i in indices)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+
+
+def _refuse_empty_dims(input: Array, indices: Arrays, dims: Shape) -> None:
+    """Refuse positions in a dimension that has none."""
+    for positions, dim in zip(indices, dims, strict=True):
+        if positions.size and not input.shape[dim]:
+            raise IndexError(f"index is out of bounds for dimension with size 0 (dimension {dim} of the tensor)")

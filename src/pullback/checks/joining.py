@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.checks import after_failure
 from pullback.typing import Array, Dim, Shape
 
 
@@ -30,3 +34,14 @@ def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> None:
             f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
             f"dimension {dim}), but got split_sizes={list(split_sizes)}"
         )
+
+
+def split_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, split_size: int, dim: int) -> None:
+    if split_size and len(grads) != max(1, -(-shape[dim] // split_size)):
+        raise ValueError(f"{len(grads)} gradients for {shape[dim]} elements in parts of {split_size}")
+
+
+@after_failure
+def unbind(input: Array, dim: Dim = 0) -> None:
+    if input.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
-from pullback.checks.shapes import check_broadcastable
-from pullback.typing import Array, Dim, Scalar
+from pullback.checks.shape import diagonal
+from pullback.checks.shapes import check_broadcastable, diagonal_length
+from pullback.typing import Array, Dim, Scalar, Shape
 
 
 def _require_mask(name: str, mask: Array) -> None:
@@ -44,6 +45,7 @@ def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> None:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
         )
+    _require_shape(src, (*input.shape[:dim], *input.shape[dim + 1 :]))
 
 
 def slice_scatter(
@@ -51,6 +53,26 @@ def slice_scatter(
 ) -> None:
     if step <= 0:
         raise RuntimeError("slice step must be positive")
+    length = len(range(*slice(start, end, step).indices(input.shape[dim])))
+    _require_shape(src, (*input.shape[:dim], length, *input.shape[dim + 1 :]))
+
+
+def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> None:
+    diagonal(input, offset, dim1, dim2)
+    rest = [size for dim, size in enumerate(input.shape) if dim not in (dim1, dim2)]
+    _require_shape(src, (*rest, diagonal_length(input.shape[dim1], input.shape[dim2], offset)))
+
+
+def as_strided_scatter(input: Array, src: Array, size: Shape, stride: Shape, storage_offset: int | None = None) -> None:
+    _require_shape(src, tuple(size))
+
+
+def _require_shape(src: Array, shape: Shape) -> None:
+    if src.shape != shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(shape)}"
+        )
 
 
 def fill_tensor(input: Array, value: Array) -> None:

@@ -108,3 +108,9 @@ def _inner_sizes_differ(input: Array, other: Array, inner: int) -> str:
 
 def _folded(array: Array) -> str:
     return f"{array.shape[0]}x1" if array.ndim == 1 else size_of_rows(array)
+
+
+def outer(input: Array, vec2: Array) -> None:
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
+                           f"{(input if input.ndim != 1 else vec2).ndim}-D")  # fmt: skip

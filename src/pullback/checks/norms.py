@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+import math
+
+from pullback.backend.dtype import is_float_or_complex, promote_dtypes, scalar_type_name
 from pullback.typing import Array, Dim, Dims, DType, Scalar
 
 
@@ -28,6 +30,29 @@ def linalg_vector_norm(
         )
     wanted = input.dtype if dtype is None else dtype
     _check_dtype(input.dtype, wanted)
+    if not input.size and (ord < 0 or ord == math.inf):  # type: ignore[operator]
+        _require_elements(input, ord, dim)
+
+
+def _require_elements(input: Array, ord: Scalar, dim: Dims) -> None:
+    """Refuse norms without a neutral element along dimensions without elements."""
+    failure = f"linalg.vector_norm cannot compute the {ord:g} norm on"
+    if not dim:
+        raise RuntimeError(f"{failure} an empty tensor because the operation does not have an identity")
+    for axis in dim:
+        if input.shape[axis] == 0:
+            raise RuntimeError(
+                f"{failure} the dimension {axis}because this dimension is empty and the operation does not have an "
+                "identity"
+            )
+
+
+def dist(input: Array, other: Array, p: Scalar = 2) -> None:
+    dtype = promote_dtypes(input.dtype, other.dtype)
+    if not is_float_or_complex(dtype):
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {scalar_type_name(dtype)} instead."
+        )
 
 
 def renorm(input: Array, p: Scalar, dim: Dim, maxnorm: Scalar) -> None:

@@ -16,3 +16,8 @@ def tril(input: Array, diagonal: int = 0) -> None:
 
 def triu(input: Array, diagonal: int = 0) -> None:
     _check_matrix("triu", input)
+
+
+def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> None:
+    if (dim1 - dim2) % (input.ndim + 1) == 0:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")

@@ -32,3 +32,11 @@ def round(input: Array) -> None:
 
 def frac(input: Array) -> None:
     refuse_kinds(input, "biuc", "frac_cpu")
+
+
+def round_decimals(input: Array, decimals: int) -> None:
+    refuse_kinds(input, "biuc", "round_cpu")
+
+
+def nextafter(input: Array, other: Array) -> None:
+    refuse_kinds(input, "biuc", "nextafter_cpu")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
-from pullback.checks.dtypes import refuse_complex
+from pullback.checks.dtypes import refuse_complex, refuse_unordered
+from pullback.checks.indexing import _check_broadcast
 from pullback.typing import Array, Arrays, Dim, Scalar, Shape
 
 
@@ -41,6 +42,29 @@ def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, a
             f"Index put requires the source and destination dtypes match, got {scalar_type_name(target.dtype)} for the "
             f"destination and {scalar_type_name(values.dtype)} for the source."
         )
+    _check_broadcast(indices)
+    wanted = _shape_at(target.shape, indices, dims)
+    if values.shape != wanted and not _can_expand(values.shape, wanted):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(wanted)}"
+        )
+
+
+def _shape_at(shape: Shape, indices: Arrays, dims: Shape) -> Shape:
+    """The shape of the elements at positions: that of the positions in the place of the dimensions they are for."""
+    positions = np.broadcast_shapes(*[index.shape for index in indices])
+    rest = [size for dim, size in enumerate(shape) if dim not in dims]
+    first = min(dims) if max(dims) - min(dims) == len(dims) - 1 else 0
+    return (*rest[:first], *positions, *rest[first:])
+
+
+def _can_expand(shape: Shape, wanted: Shape) -> bool:
+    """Whether a value broadcasts; as with NumPy, dimensions of size 1 in front may be too many."""
+    extra = len(shape) - len(wanted)
+    if extra > 0 and any(size != 1 for size in shape[:extra]):
+        return False
+    return all(own in (1, other) for own, other in zip(reversed(shape), reversed(wanted), strict=False))
 
 
 def _check_scattered(name: str, input: Array, dim: int, index: Array, src: Array | None = None) -> None:
@@ -66,6 +90,10 @@ def _check_scattered(name: str, input: Array, dim: int, index: Array, src: Array
 
 def scatter(input: Array, dim: Dim, index: Array, src: Array) -> None:
     _check_scattered("scatter", input, dim, index, src)
+
+
+def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> None:
+    _check_scattered("scatter", input, dim, index)
 
 
 def scatter_add(input: Array, dim: Dim, index: Array, src: Array) -> None:
@@ -102,6 +130,17 @@ def index_reduce(
     _check_index_dtype("index_reduce_", index, ("i4", "i8"))
     _require_same_dtype("index_reduce_", input, source)
     _check_source("index_reduce_", input, dim, index, source)
+    if index.size and source.size:
+        _refuse_by_dtype(input, reduce, include_self)
+
+
+def _refuse_by_dtype(input: Array, reduce: str, include_self: bool) -> None:
+    if not include_self:
+        refuse_unordered("index_reduce_func_exclude_input_init", input)
+    elif input.ndim <= 1:
+        refuse_unordered("index_func_", input)
+    elif reduce in ("amax", "amin"):
+        refuse_complex("maximum_cpu" if reduce == "amax" else "minimum_cpu", input)
 
 
 def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> None:

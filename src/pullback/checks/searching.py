@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pullback.backend.dtype import scalar_type_name
@@ -22,6 +24,8 @@ def unique(
     input: Array, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> None:
     refuse_kinds(input, "c", "unique")
+    if dim is not None:
+        _check_uniquable(input, dim)
 
 
 def unique_consecutive(
@@ -37,6 +41,10 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> None
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if input.dtype.kind not in "fV":
         raise NotImplementedError(f'"histogram_cpu" not implemented for {scalar_type_name(input.dtype)!r}')
+    if not (math.isfinite(min) and math.isfinite(max)):
+        raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
 
 
 def searchsorted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pullback.checks.dtypes import refuse_complex, refuse_unordered
+from pullback.checks.shapes import require_elements
 from pullback.typing import Array, Dim
 
 
@@ -15,9 +16,8 @@ def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool
 
 
 def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> None:
+    require_elements("kthvalue", input, (dim,))
     size = input.shape[dim] if input.ndim else 1
-    if input.ndim and size == 0:
-        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
     refuse_unordered("kthvalue_cpu", input)
@@ -34,3 +34,27 @@ def nanmedian_all(input: Array) -> None:
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> None:
     if input.size:
         refuse_complex("mode", input)
+    require_elements("mode", input, (dim,))
+
+
+def median_dim(input: Array, dim: Dim, keepdim: bool = False) -> None:
+    refuse_unordered("median_out", input)
+    require_elements("median", input, (dim,))
+
+
+def nanmedian_dim(input: Array, dim: Dim, keepdim: bool = False) -> None:
+    refuse_unordered("median_out", input)
+    require_elements("median", input, (dim,))
+
+
+def sort(input: Array, dim: Dim = -1, descending: bool = False) -> None:
+    if input.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
+
+
+def sort_stable(input: Array, stable: bool, dim: Dim = -1, descending: bool = False) -> None:
+    sort(input)
+
+
+def argsort(input: Array, dim: Dim = -1, descending: bool = False) -> None:
+    sort(input)

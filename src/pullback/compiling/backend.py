@@ -1,18 +1,16 @@
 """What makes a recorded program fast: exact simplification, the cut between forward and backward, and a runner.
 
 # Note [Which compiler]
-Loops are compiled by the C compiler that is there: gcc, cc or clang, or what CC names. Without one, programs run as lists of
-kernel calls whose memory is let go as soon as nobody reads it. A wheel that brings a compiler is not a dependency: ziglang's
-takes 411 MB, and ten times as long as gcc for the same loops (4.9 and 0.45 s of processor time for 29 loops). Whoever wants
-it lets CC name a script that calls `python-zig cc`; machines without a compiler keep all of eager's speed, since kernels are
-compiled already.
+Loops are compiled by the C compiler that is there: what CC names, or gcc, cc, clang, or the one of ziglang's wheel, which
+the extra `compile` brings. It is an extra, not a dependency, since it takes 411 MB, and 5 s of processor time for its own
+library at its first use. Without a compiler, programs run as lists of kernel calls whose memory is let go as soon as nobody
+reads it: machines without one keep all of eager's speed, since kernels are compiled already.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +19,7 @@ from pullback.backend.device import find_library
 from pullback.compiling.library import find_compiler
 from pullback.compiling.partition import split
 from pullback.compiling.plan import BuiltRunner, build_plan
-from pullback.compiling.program import Number, Program, Runner, Value, fill
+from pullback.compiling.program import Call, Number, Program, Runner, Value, fill
 from pullback.compiling.simplification import simplify
 from pullback.compiling.sizes import without_sizes
 from pullback.modes.user_warnings import warn_user
@@ -64,8 +62,8 @@ def _tell_of_no_compiler() -> None:
     if not _Told.of_no_compiler:
         _Told.of_no_compiler = True
         warn_user(
-            "compile() found no C compiler, and runs recorded kernels one by one: with gcc or clang (or CC set to one) they "
-            "are fused, which is several times faster"
+            "compile() found no C compiler, and runs recorded kernels one by one: with gcc or clang (or CC set to one, or "
+            "pip install 'pullback[compile]', which brings one) they are fused, which is several times faster"
         )
 
 
@@ -78,19 +76,22 @@ class CallsRunner:
         self._constants: dict[Any, Any] = {}
 
     @cached_property
-    def _steps(self) -> list[tuple[Any, list[Any]]]:
-        """The calls, each with what nobody reads after it. Mostly a compiled program runs before they are asked for."""
+    def _steps(self) -> list[tuple[Call, list[Any], list[Any]]]:
+        """The calls, each with its arguments and with what nobody reads after it.
+
+        Mostly a compiled program runs before they are asked for.
+        """
         program = self.program
         used: set[Any] = {*program.outputs, *[value for _, value in program.writes]}
-        steps: list[tuple[Any, list[Any]]] = []
+        steps: list[tuple[Call, list[Any], list[Any]]] = []
         for value in used:
             self._hold(value)
         for call in reversed(program.calls):
             read = set(call.reads)
             for value in read:
                 self._hold(value)
-            call = replace(call, arguments=without_sizes(call.arguments), options=without_sizes(call.options))
-            steps.append((call, [value for value in {*read, *call.results} if value not in used]))
+            gone = [value for value in (*read, *call.results) if value not in used]
+            steps.append((call, [without_sizes(part) for part in call.arguments], gone))
             used |= read
         return steps[::-1]
 
@@ -102,8 +103,10 @@ class CallsRunner:
         program, steps = self.program, self._steps
         arrays: dict[Any, Any] = dict(self._constants)
         arrays.update(zip(program.inputs, inputs, strict=True))
-        for call, gone in steps:
-            made = call.function(*fill(call.arguments, arrays), **fill(call.options, arrays))
+        for call, arguments, gone in steps:
+            given = [arrays[part] if type(part) is Value else fill(part, arrays) for part in arguments]
+            options = call.options
+            made = call.function(*given, **fill(without_sizes(options), arrays)) if options else call.function(*given)
             for value, array in zip(call.results, (made,) if call.is_single else made, strict=True):
                 arrays[value] = array if is_array(array) else as_array(array)
             for value in gone:

@@ -7,7 +7,8 @@ from typing import Any
 
 from pullback.backend.array_module import as_array
 from pullback.backend.traced_array import plain
-from pullback.compiling.capturing import Capture, capture
+from pullback.compiling.capture import Capture
+from pullback.compiling.capturing import capture
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.memory import laid_out

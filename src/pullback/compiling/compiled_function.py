@@ -24,7 +24,8 @@ from pullback.backend.array_module import ndarray
 from pullback.backend.dtype import default_float
 from pullback.backend.unpromised_bits import COMPILE, note_unpromised
 from pullback.compiling.backend import build, build_exactly
-from pullback.compiling.capturing import Capture, capture
+from pullback.compiling.capture import Capture
+from pullback.compiling.capturing import capture
 from pullback.compiling.checking import run_checked
 from pullback.compiling.collecting import not_collecting
 from pullback.compiling.entries import Entry
@@ -35,6 +36,7 @@ from pullback.compiling.numbers import only_for
 from pullback.compiling.program import replay
 from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import Segmented
+from pullback.compiling.stances import Stance
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
 from pullback.compiling.templates import Templates, layout_of
@@ -158,6 +160,9 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_recorder() is not None:  # it is part of what is recorded
             return self.function(*args, **kwargs)
+        stance = Stance.other
+        if stance == "force_eager":
+            return self.function(*args, **kwargs)
         segments = self.segments
         if segments is not None:
             return segments.run(*args, **kwargs)
@@ -166,23 +171,40 @@ class CompiledFunction:
             key = self._key(args, kwargs, leaves)
             kind = self.kinds.get(key)
             if kind is None and key is not None:
+                if stance is not None:
+                    return self._run_unless_refused(args, kwargs)
                 kind = self._new_kind(key, args, kwargs, leaves)
         except TypeError:  # an argument that is not hashable
             return self.function(*args, **kwargs)
         if kind is None or kind.is_eager:
             return self.function(*args, **kwargs)
         for entry in kind.entries:
-            if entry.fits(leaves):
+            ready = entry.match(leaves)
+            if ready is not None:
                 self.runs += 1
                 if self.check:
                     return run_checked(entry, leaves, args, kwargs)
-                return entry.run(leaves, args, kwargs)
+                return entry.run(leaves, args, kwargs, *ready)
+        if stance is not None:
+            return self._run_unless_refused(args, kwargs)
         with waiting(f"compiling {_told_name(self.function)}"):
             return self._record(kind, leaves, args, kwargs)
 
+    def _run_unless_refused(self, args: Any, kwargs: Any) -> Any:
+        """Run a call that would have to be compiled as it is, or refuse it, as the stance says."""
+        if Stance.other != "fail_on_recompile":
+            return self.function(*args, **kwargs)
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        place = "" if code is None else f" filename: {code.co_filename!r}, line number: {code.co_firstlineno},"
+        raise RuntimeError(
+            f"Detected recompile when torch.compile stance is 'fail_on_recompile'.{place} function name: "
+            f"{_told_name(self.function)!r}. No program fits these arguments and what the function depends on: call it like "
+            "this under the default stance first."
+        )
+
     def _key(self, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
         """What tells kinds of calls apart; None for a call that is never compiled."""
-        structure = flatten((args, kwargs), leaves)
+        structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         modes: Any = True
         if process.changed:
             modes = _modes()
@@ -252,7 +274,7 @@ class CompiledFunction:
         except Exception as error:  # the call is recorded as any other is
             self.templates.tell(f"{type(error).__name__}: {error}")
             return False
-        kind.is_instance = entry.fits(leaves)
+        kind.is_instance = entry.match(leaves) is not None
         if kind.is_instance:
             kind.entries = [entry]
         return kind.is_instance
@@ -391,6 +413,7 @@ class CallShapes:
 
 
 _NONE: frozenset[int] = frozenset()
+_NO_ARGUMENTS = flatten(((), {}), [])
 _HEAD = 4
 """How many parts of a key stand before those of the leaves."""
 

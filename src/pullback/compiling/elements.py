@@ -14,7 +14,19 @@ from pullback.expressions.c_printer import print_c
 from pullback.expressions.functions import FUNCTIONS
 from pullback.expressions.python_sources import Module, PythonSources, read_module
 from pullback.expressions.reader import NeedsNumber, Reader, Unrenderable, Way, as_real
-from pullback.expressions.tree import MASK, REAL, Expr, Load, Operation, Program, Select, Step, called, substitute
+from pullback.expressions.tree import (
+    MASK,
+    REAL,
+    Expr,
+    Load,
+    Operation,
+    Program,
+    Select,
+    Step,
+    called,
+    read_steps,
+    substitute,
+)
 from pullback.kernels.namespace import FILES
 from pullback.recording.families import text_of_family
 
@@ -41,6 +53,7 @@ class _Modules(dict[str, Module]):
 class _Sources(PythonSources):
     def __init__(self) -> None:
         self.modules = _Modules()
+        self.followed = set()
         self._formulas: dict[str, str] = {}
         self._kernels = {name: file for file, names in FILES.items() for name in names.split()}
 
@@ -147,7 +160,8 @@ def _follow(module: str, name: str, arguments: tuple[Any, ...], options: dict[st
         return None
     if way.conditions:  # a test on a number that changes from call to call
         return None
-    return Reading(Program(tuple(way.steps), result), tuple(dict.fromkeys(way.beyond)))
+    steps = read_steps(way.steps, result, *way.beyond)
+    return Reading(Program(tuple(steps), result), tuple(dict.fromkeys(way.beyond)))
 
 
 _NOT_IN_FLOAT64 = frozenset(name for name, function in FUNCTIONS.items() if function.in_float32_alone) | {"lgamma"}

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.backend.array_module import as_array, ndarray, restride
-from pullback.backend.traced_array import is_traced, plain
 from pullback.compiling.absent_gradients import without
 from pullback.compiling.backend import device_of_program, simplify, split
-from pullback.compiling.capturing import Capture, Input, form_of_grad, hooks_of
-from pullback.compiling.memory import WrittenApart, laid_out
+from pullback.compiling.capture import Capture, Input
+from pullback.compiling.matching import Matching
+from pullback.compiling.memory import laid_out
 from pullback.compiling.nodes import CompiledFunctionBackward
 from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
@@ -18,7 +18,7 @@ from pullback.compiling.program import Program, Runner, Value, replay
 from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
-from pullback.graph.node import new_node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of
 from pullback.modes.cuts import repeat_cut
 from pullback.modes.switches import process, switches
@@ -31,6 +31,8 @@ class Backward(NamedTuple):
     run: Runner
     kept: Sequence[int]
     gradients: Sequence[tuple[int, Value]]
+    fresh: tuple[bool, ...]
+    """Which results are surely new arrays that nobody else holds. See Note [Owned gradients]."""
 
 
 class Entry:
@@ -49,33 +51,35 @@ class Entry:
         self.structure = made.structure
         self.grads = made.grads
         self.versions = made.versions
-        self.surroundings = made.surroundings
         self.is_freed = made.is_freed
         self.differentiable = made.differentiable
         self.gradient_values = made.gradient_values
         self.shown = made.shown
         self.strides = [None if v is None else v.strides for v in made.program.outputs[: made.shown]]
         self.scalars = made.scalars
-        self.conditions = made.conditions
         self.cut_off = made.cut_off
         self.calls = len(made.program.calls)
         self.values = [given.value for given in made.inputs]
-        self.places = [given.place for given in made.inputs]
-        self.requires_grad = [given.requires_grad for given in made.inputs]
-        self.had_grad = [given.grad_form for given in made.inputs]
-        self.writes_grads = bool(made.grads)
-        self.reads_grads = made.reads_grads
-        self.had_hooks = [given.had_hooks for given in made.inputs]
-        self.written = [place for place, _ in made.program.writes]
         self._build(made)
-        self._arrays: list[Any] = [None] * len(self.inputs)
-        self._apart = WrittenApart(self.written, [given.place is None for given in self.inputs])
+        self._describe_result()
+        self._matching = Matching(made)
         read = {given.grad_of for given in self.inputs}
         self._dropped = [
             grad.input for grad in self.grads
             if device_of_program(made.program) is not None and self.inputs[grad.input] not in read
         ]  # fmt: skip
         """Inputs whose `.grad` gives way to another: the program may write to its memory. See Note [Replayed graphs]."""
+
+    def _describe_result(self) -> None:
+        """Say where the leaves of the result come from, where that is simple: new tensors, in one container."""
+        is_plain = all(
+            o.index is not None and o.same_as is None and o.expression is None and not o.is_number for o in self.outputs
+        )
+        self._indices: list[Any] | None = [output.index for output in self.outputs] if is_plain else None
+        """Which of the new tensors the leaves of the result are, where they are nothing else."""
+        parts = self.structure[1:] if self.structure and self.structure[0] in (list, tuple) else (self.structure,)
+        self._container = self.structure[0] if self.structure and parts.count(None) == len(parts) else None
+        """The type of a result that is one container of leaves."""
 
     def _build(self, made: Capture) -> None:
         effects = [  # a call without results is a check, which may be made again
@@ -123,55 +127,25 @@ class Entry:
         kept = [places[value] for value in program.inputs if value in places]
         gradients = [(n, self.gradient_values[n]) for n in there if self.gradient_values[n] in program.inputs]
         program.inputs = [self.backward_program.inputs[place] for place in kept] + [value for _, value in gradients]
-        return Backward(self.build(program), kept, gradients)
+        return Backward(self.build(program), kept, gradients, _fresh_outputs(program))
 
-    # Whether it fits.
-
-    def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether the tensors beside the arguments, and all else that was in reach, are as they were."""
-        assert self.surroundings is not None
-        if not self.surroundings.is_as_it_was() or not all(c.holds(leaves) for c in self.conditions):
-            return False
-        former, arrays = self._arrays, []
-        for number, given in enumerate(self.inputs):
-            tensor = _tensor_of(given, leaves)
-            if tensor is None or (self.reads_grads and (tensor._grad is None) is not (self.had_grad[number] is None)):
-                return False
-            array = tensor._array
-            if given.place is None:
-                if array is not former[number]:
-                    if not _has_form(array, self.values[number]):
-                        return False
-                    former[number] = array
-                if tensor._requires_grad is not self.requires_grad[number]:
-                    return False
-            elif is_traced(array):
-                array = plain(array)
-            arrays.append(array)
-            if tensor._extra is not None and (hooks_of(tensor) is not None) is not self.had_hooks[number]:
-                return False
-            if self.writes_grads and form_of_grad(tensor) != self.had_grad[number]:
-                return False
-        return not self.written or self._apart.holds_for(arrays)
-
-    # The run.
+    def match(self, leaves: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
+        """The tensors and arrays of a call that the program may serve; None if it may not."""
+        return self._matching.match(leaves)
 
     def tensors_of(self, leaves: Sequence[Any]) -> list[Any]:
         """The tensors that the program reads and writes."""
-        return [leaves[g.place] if g.place is not None else _tensor_of(g, leaves) for g in self.inputs]
+        return self._matching.tensors_of(leaves)
 
-    def run(self, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
-        """Run the program on arguments that fit."""
-        tensors = self.tensors_of(leaves)
-        arrays = [tensor._array for tensor in tensors]
-        for number, array in enumerate(arrays):
-            if type(array) is not ndarray:
-                arrays[number] = plain(array)
+    def run(self, leaves: Sequence[Any], args: Any, kwargs: Any, tensors: list[Any], arrays: list[Any]) -> Any:
+        """Run the program on what `match` gave."""
         for place in self._dropped:
             tensors[place]._grad = None
         state = random_states() if self.draws else None
         try:
-            outputs = self.run_forward([*arrays, *[evaluate(e, leaves) for _, e in self.scalars]])
+            outputs = self.run_forward(
+                [*arrays, *[evaluate(e, leaves) for _, e in self.scalars]] if self.scalars else arrays
+            )
         except Exception:
             if state is not None:
                 set_random_states(state)
@@ -181,7 +155,7 @@ class Entry:
         for place, count in self.versions:
             for _ in range(count):
                 bump_version(tensors[place])
-        return self._finish(outputs, tensors, leaves, _Again(self, args, kwargs, state))
+        return self._finish(outputs, tensors, leaves, (args, kwargs, state))
 
     def result_of(self, made: Capture, leaves: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """What the call gives that was recorded: its own result if something that backward needs was written over."""
@@ -191,14 +165,18 @@ class Entry:
         if any(array is None and value is not None for array, value in zip(outputs, values, strict=True)):
             return made.result
         tensors = self.tensors_of(leaves)
-        return self._finish(outputs, tensors, leaves, _Again(self, args, kwargs, made.state))
+        return self._finish(outputs, tensors, leaves, (args, kwargs, made.state))
 
-    def _finish(self, outputs: list[Any], tensors: list[Any], leaves: Sequence[Any], again: _Again) -> Any:
-        """Tensors for what was computed, with their node, in the structure of the result."""
-        arrays = map(_with_strides, outputs, self.strides)
-        made: list[Any] = [None if array is None else new_tensor(array) for array in arrays]
+    def _finish(self, outputs: list[Any], tensors: list[Any], leaves: Sequence[Any], call: tuple[Any, Any, Any]) -> Any:
+        """Tensors for what was computed, with their node, in the structure of the result; `call` can be made again."""
+        made: list[Any] = [
+            new_tensor(array) if type(array) is ndarray and array.strides == strides
+            else None if array is None
+            else new_tensor(_with_strides(array, strides))
+            for array, strides in zip(outputs, self.strides, strict=False)
+        ]  # fmt: skip
         if self.gradient_values or self.is_freed:
-            self._attach(made, outputs[self.shown :], tensors, again)
+            self._attach(made, outputs[self.shown :], tensors, _Again(self, *call))
         if process.changed and switches.inference_mode:
             for tensor in made:
                 if tensor is not None:
@@ -207,6 +185,16 @@ class Entry:
             repeat_cut(kind, line, leaves[place])
         for grad in self.grads:
             tensors[grad.input]._grad = None if grad.index is None else made[grad.index]
+        if self._indices is not None:
+            results = [made[index] for index in self._indices]
+        else:
+            results = self._results(made, tensors, leaves)
+        if self._container is not None:
+            return self._container(results)
+        return results[0] if self.structure is None else unflatten(self.structure, iter(results))
+
+    def _results(self, made: list[Any], tensors: list[Any], leaves: Sequence[Any]) -> list[Any]:
+        """The leaves of the result."""
         results: list[Any] = []
         for output in self.outputs:
             if output.same_as is not None:
@@ -215,16 +203,22 @@ class Entry:
                 results.append(evaluate(output.expression, leaves))
             else:
                 results.append(self._leaf(output, made, tensors))
-        return results[0] if self.structure is None else unflatten(self.structure, iter(results))
+        return results
 
     def _leaf(self, output: Any, made: list[Any], tensors: list[Any]) -> Any:
         if output.index is not None:
             return made[output.index]._array.item() if output.is_number else made[output.index]
         if output.window is not None:
-            sizes, strides, offset, is_detached = output.window
+            sizes, strides, offset, alias = output.window
             source = tensors[output.input]
-            source = source.detach() if is_detached else source
-            return source.as_strided(sizes, strides, source.storage_offset() + offset)
+            if alias:
+                source = source.data if alias == "data" else source.detach()
+                if (sizes, strides, offset) == (source.shape, source.stride(), 0):
+                    return source  # no view: what is written to it gets a history of its own
+            view = source.as_strided(sizes, strides, source.storage_offset() + offset)
+            if output.path:
+                _give_path(view, source, output.path)
+            return view
         return tensors[output.input] if output.input is not None else output.value
 
     def _attach(self, made: list[Any], kept: list[Any], tensors: list[Any], again: _Again) -> None:
@@ -254,6 +248,36 @@ class Entry:
             node.again = again
 
 
+def _fresh_outputs(program: Program) -> tuple[bool, ...]:
+    """Which outputs a kernel computes, as no other one; a device may keep the memory of all of them."""
+    if device_of_program(program) is not None:
+        return ()
+    new = {result for call in program.calls if not call.is_view for result in call.results}
+    return tuple(
+        [
+            isinstance(value, Value) and value in new and program.outputs.count(value) == 1 and not _is_spread(value)
+            for value in program.outputs
+        ]
+    )
+
+
+def _is_spread(value: Value) -> bool:
+    """Whether one element stands for several: a kernel that gives such an array may give one that nobody may write to."""
+    return any(size > 1 and not stride for size, stride in zip(value.shape, value.strides, strict=True))
+
+
+def _give_path(view: Any, source: Any, path: Sequence[tuple[type[Node], dict[str, Any]]]) -> None:
+    """Give a view the nodes that it has in eager execution: they name it, and lay its gradient out."""
+    edge = gradient_edge(source)
+    for kind, held in path:
+        node = new_node(kind)
+        for name, value in held.items():
+            setattr(node, name, value)
+        node.next_edges, node.sequence_nr = (edge,), next_sequence_nr()
+        edge = (node, 0)
+    view._extra.view.edge = edge
+
+
 def _what_leads_to(wanted: set[Any], program: Program) -> set[Any]:
     """The values that some values of a program are computed from, and these themselves."""
     found = set(wanted)
@@ -261,13 +285,6 @@ def _what_leads_to(wanted: set[Any], program: Program) -> set[Any]:
         if any(result in found for result in call.results):
             found.update(call.reads)
     return found
-
-
-def _tensor_of(given: Input, leaves: Sequence[Any]) -> Any:
-    """The tensor of this call that an input stands for; None for a `.grad` that is not there."""
-    if given.place is not None:
-        return leaves[given.place]
-    return given.tensor if given.grad_of is None else _tensor_of(given.grad_of, leaves)._grad
 
 
 def _watched(tensor: Any) -> Any:
@@ -309,13 +326,9 @@ def _with_strides(array: Any, strides: Any) -> Any:
 
     A kernel may give a number of NumPy's in the place of an array without dimensions.
     """
-    if array is None or array.strides == strides:
-        return array if type(array) is ndarray or array is None else as_array(array)
+    if array.strides == strides:
+        return array if type(array) is ndarray else as_array(array)
     differ = [size for size, one, other in zip(array.shape, array.strides, strides, strict=True) if one != other]
     if array.size and max(differ) > 1:
         return laid_out(array, array.shape, strides, array.dtype)
     return restride(array, array.shape, strides)
-
-
-def _has_form(array: Any, value: Value) -> bool:
-    return bool(array.shape == value.shape and array.dtype == value.dtype and array.strides == value.strides)

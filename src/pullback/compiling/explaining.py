@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pullback.compiling.backend import build
-from pullback.compiling.capturing import Capture, capture
+from pullback.compiling.capture import Capture
+from pullback.compiling.capturing import capture
 from pullback.compiling.compiled_function import CompiledFunction, Segments, text_of
 from pullback.compiling.entries import Entry
 from pullback.compiling.explanation_page import page

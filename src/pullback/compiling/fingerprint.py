@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.backend.device import CPU, move_array
-from pullback.compiling.capturing import Capture, Input
+from pullback.compiling.capture import Capture, Input
 from pullback.compiling.numbers import key_of
 from pullback.compiling.program import Number, Value
 from pullback.tensor.size import Size
@@ -109,5 +109,6 @@ def _plain(value: Any) -> Any:
 def _described(output: Any) -> Any:
     return (
         output.index, output.is_number, output.input, output.same_as, output.window, output.requires_grad,
+        tuple([kind for kind, _ in output.path]),
         _plain(output.value), key_of(output.expression),
     )  # fmt: skip

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from pullback.compiling.elements import Reading, is_printable, read_call
-from pullback.compiling.program import Call, Number, Program, Value, values_in
+from pullback.compiling.program import Call, Number, Program, Value, fill, values_in
+from pullback.compiling.simplification import escaping_values
 from pullback.compiling.sizes import SizedScalar, broadcast_shape, sized_among, without_sizes
 from pullback.compiling.steps import (
     C_TYPES,
@@ -113,6 +114,9 @@ class Lowering:
         self.places: dict[Any, Place] = {}
         self.numbers = {value: i for i, value in enumerate(program.inputs) if isinstance(value, Number)}
         self.call: Call | None = None
+        self.assembled: dict[Storage, Any] = {}
+        """Wholes that were put together, with their parts. See Note [Parts]."""
+        self.escaping = escaping_values(program)
         values = [*program.inputs, *[result for call in program.calls for result in call.results]]
         arrays = [value for value in values if isinstance(value, Value)]
         self._sizes = sized_among(value.shape for value in arrays)
@@ -217,6 +221,8 @@ class Lowering:
         for place in (a, b):
             _check_printable(place)
         rows, depth, columns = a.shape[1], a.shape[2], b.shape[2]
+        if depth == 1:
+            return self.map(lambda x, y: x * y, a, b, out=out)
         steps = [stride // item for stride in (*a.strides[1:], *b.strides[1:])]
         if not extension.can_multiply(int(item == 8), rows, columns, depth, *steps):
             raise NotLowered("a layout of matrices")
@@ -293,7 +299,7 @@ def lower(program: Program) -> Lowering:
         made.call = call
         try:
             form = None if made.has_changing_sizes() else _form_of(made, call)
-            if form in known:
+            if form in known and not _reads_assembled(made, call):
                 _lower_alike(made, call, known[form])
                 continue
             _lower_call(made, call, LOWERINGS)
@@ -303,6 +309,13 @@ def lower(program: Program) -> Lowering:
             del made.steps[before:]
             _keep_call(made, call)
     return made
+
+
+def _reads_assembled(made: Lowering, call: Call) -> bool:
+    """Whether a call is given a whole whose parts are known."""
+    return bool(made.assembled) and any(
+        made.place(value).storage in made.assembled for value in call.reads if type(value) is Value
+    )
 
 
 def _form_of(made: Lowering, call: Call) -> Any:
@@ -367,14 +380,17 @@ def _lower_call(made: Lowering, call: Call, lowerings: dict[str, Callable[..., A
             raise NotLowered("a result of another shape")
         made.places[result] = place
         return
+    text = lowerings.get(name) if module.startswith(("pullback.kernels.", "pullback.compiling.")) else None
     if call.is_view and call.is_single and isinstance(call.arguments[0], Value):
         if name == "as_strided":  # counts from the beginning of a storage that is not known here
             raise NotLowered("a geometry of the storage")
-        _lower_view(made, call)
-        return
-    text = lowerings.get(name) if module.startswith(("pullback.kernels.", "pullback.compiling.")) else None
-    if text is not None:
-        _lower_by_hand(made, call, text)
+        try:
+            _lower_view(made, call)
+            return
+        except NotLowered:  # a kernel that asks for a dtype, a sum over nothing for example
+            if text is None:
+                raise
+    if text is not None and _lower_by_hand(made, call, text):
         return
     if not is_elementwise(call):
         raise NotLowered("no elementwise kernel")
@@ -410,13 +426,16 @@ def _lower_view(made: Lowering, call: Call) -> None:
     made.places[result] = seen
 
 
-def _lower_by_hand(made: Lowering, call: Call, text: Callable[..., Any]) -> None:
+def _lower_by_hand(made: Lowering, call: Call, text: Callable[..., Any]) -> bool:
+    """Lower a call as a text says; False where the text leaves it to that of the kernel."""
     given = _with_places(made, call.arguments)
     options = {name: _with_places(made, part) for name, part in call.options.items()}
     try:
         results = text(made, *given, **options)
     except (TypeError, IndexError, KeyError) as error:  # arguments that the text does not provide for
         raise NotLowered("other arguments") from error
+    if results is None:
+        return False
     places = [place for place in (results if isinstance(results, tuple) else (results,)) if place is not None]
     if len(places) != len(call.results):
         raise NotLowered("results that are not there")
@@ -424,6 +443,7 @@ def _lower_by_hand(made: Lowering, call: Call, text: Callable[..., Any]) -> None
         if place.shape != tuple(value.shape) or place.dtype != value.dtype:
             raise NotLowered("a result of another shape")
         made.places[value] = place
+    return True
 
 
 def _with_places(made: Lowering, given: Any) -> Any:
@@ -470,7 +490,40 @@ def _lower_element(made: Lowering, call: Call, module: str, name: str) -> None:
     dtype = next(iter(dtypes), wanted)
     if dtype.kind in "iu" and not fact_of(name, "loops_on_integers"):
         raise NotLowered("integers")
-    made.places[result] = made.add_element(made.new_for(result), reading, operands, numbers, dtype)
+    made.places[result] = _uniform(made, call, reading, operands, numbers) or made.add_element(
+        made.new_for(result), reading, operands, numbers, dtype
+    )
+
+
+def _uniform(
+    made: Lowering, call: Call, reading: Reading, operands: dict[str, Place], numbers: dict[str, int]
+) -> Place | None:
+    """One element in the place of all, if they are equal whatever the inputs are: x ** 0, or a constant of one value."""
+    result = call.results[0]
+    if result in made.escaping or made.has_changing_sizes():
+        return None
+    for name in tree.loads(*reading.program.expressions()):
+        if name in numbers or (name in operands and not _is_uniform(operands[name])):
+            return None
+    element = (1,) * len(result.shape)
+    given = {
+        value: np.full(element, place.storage.constant.flat[0] if _is_uniform(place) else 0, place.dtype)
+        for value, place in ((value, made.place(value)) for value in call.reads if type(value) is Value)
+    }
+    made_of_it = np.asarray(call.function(*fill(call.arguments, given), **fill(call.options, given)))
+    if made_of_it.size != 1 or made_of_it.dtype != result.dtype:
+        return None
+    constant = np.broadcast_to(made_of_it.reshape(element), result.shape)
+    return Storage(
+        CONSTANT, constant=constant, shape=constant.shape, strides=constant.strides, dtype=constant.dtype
+    ).whole
+
+
+def _is_uniform(place: Place) -> bool:
+    """Whether a place is a constant with one value."""
+    return place.storage.origin == CONSTANT and not any(
+        stride and size != 1 for size, stride in zip(place.storage.shape, place.storage.strides, strict=True)
+    )
 
 
 def _keep_call(made: Lowering, call: Call) -> None:

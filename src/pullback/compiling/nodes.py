@@ -49,6 +49,7 @@ class CompiledFunctionBackward(Node):
         if any(array is None for array in given):
             raise freed(self)
         self.used = backward.kept
+        self.fresh = backward.fresh  # type: ignore[misc]  # a fact of other nodes' classes is one of each program here
         given += [_prepared(grads[place], value) for place, value in backward.gradients]
         results: Sequence[Any] = backward.run(given)
         return results

@@ -6,7 +6,6 @@ What leaves the program keeps memory of its own: two outputs that are equal stay
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -201,6 +200,3 @@ def _key(given: Any) -> Any:
         return id(given)
     hash(given)
     return (kind, given)
-
-
-Simplify = Callable[[Program], Program]

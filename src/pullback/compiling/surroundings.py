@@ -35,13 +35,15 @@ _same = operator.is_
 class Place:
     """Something that holds values: a dictionary, a list, a cell, or named parts of one."""
 
-    __slots__ = ("holder", "keys", "name", "read", "values")
+    __slots__ = ("holder", "item", "keys", "name", "read", "values")
 
     def __init__(self, holder: Any, name: str, read: Callable[[Any], Iterable[Any]], keys: Any = None) -> None:
         self.holder = holder
         self.name = name
         self.read = read
         self.keys = keys
+        self.item: str | None = None
+        """The key in the holder of what stands here, where that is all."""
         self.values = list(read(holder))
 
     def is_as_it_was(self) -> bool:
@@ -189,12 +191,12 @@ class Surroundings:
         for cell, variable in zip(function.__closure__ or (), function.__code__.co_freevars, strict=True):
             if id(cell) not in self._seen:
                 self._seen.add(id(cell))
-                self._hold(cell, variable, _cell_contents)
+                self._hold(cell, variable, cell_contents)
         self._follow(
             (function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", None)), "defaults"
         )
         if not function.__code__.co_filename.startswith(PACKAGE):
-            self._hold(function, function.__name__, _code_of)
+            self._hold(function, function.__name__, code_of)
             if not function.__code__.co_filename.startswith(LIBRARY):
                 self._visit_globals(function.__globals__, function.__code__)
 
@@ -204,16 +206,17 @@ class Surroundings:
             if name not in scope:
                 continue
             value = scope[name]
-            self._hold(scope, f"the global {name}", operator.itemgetter(name), single=True)
+            self._hold(scope, f"the global {name}", _item_reader(name), item=name)
             if isinstance(value, types.ModuleType) and is_users_module(value):
                 for attribute in names & vars(value).keys():
-                    self._hold(vars(value), f"{name}.{attribute}", operator.itemgetter(attribute), single=True)
+                    self._hold(vars(value), f"{name}.{attribute}", _item_reader(attribute), item=attribute)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._visit_globals(scope, constant)
 
-    def _hold(self, holder: Any, name: str, read: Any, keys: Any = None, *, single: bool = False) -> None:
-        place = Place(holder, name, (lambda h: (read(h),)) if single else read, keys)
+    def _hold(self, holder: Any, name: str, read: Any, keys: Any = None, *, item: str | None = None) -> None:
+        place = Place(holder, name, read, keys)
+        place.item = item
         self.places.append(place)
         self._follow(place.values, name)
 
@@ -248,11 +251,17 @@ def _all_but(unread: set[str]) -> Callable[[dict[str, Any]], list[Any]]:
     return lambda holder: [part for pair in holder.items() if pair[0] not in unread for part in pair]
 
 
-def _cell_contents(cell: Any) -> tuple[Any, ...]:
+def cell_contents(cell: Any) -> tuple[Any, ...]:
+    """What a variable of a closure holds."""
     return (cell.cell_contents,)
 
 
-def _code_of(function: Any) -> tuple[Any, ...]:
+def _item_reader(name: str) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
+    return lambda holder: (holder[name],)
+
+
+def code_of(function: Any) -> tuple[Any, ...]:
+    """The code of a function, which may be replaced."""
     return (function.__code__,)
 
 

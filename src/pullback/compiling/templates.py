@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.device_array import DeviceArray
-from pullback.compiling.capturing import Capture, Input, Output
+from pullback.compiling.capture import Capture, Input, Output
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.memory import laid_out
 from pullback.compiling.numbers import Sizes, evaluate, is_this_number
@@ -90,6 +90,7 @@ class _Copier:
         new = output.copied()
         if output.window is not None:
             new.window = (*without_sizes(self._given(output.window[:3])), output.window[3])
+            new.path = []  # its nodes hold sizes of the recorded call
         if isinstance(output.value, (int, float, Size)):
             new.value = without_sizes(self._given(output.value))
         return new

@@ -7,6 +7,7 @@ from typing import Any
 from pullback.backend.device import CPU, device, usable_device
 from pullback.backend.dtype import TYPE_NAME_TO_DTYPE, set_default_dtype
 from pullback.modes.switches import set_switch, switches
+from pullback.modes.user_warnings import warn_once
 
 
 def get_default_device() -> device:
@@ -26,5 +27,7 @@ def set_default_device(device: Any) -> None:
 
 def set_default_tensor_type(t: Any, /) -> None:
     """Set the dtype that Python floats become, by the name of a tensor type."""
+    warn_once("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+              "torch.set_default_device().")  # fmt: skip
     name = t if isinstance(t, str) else getattr(t, "__name__", "FloatTensor")
     set_default_dtype(TYPE_NAME_TO_DTYPE[name.rpartition(".")[2]])

@@ -89,7 +89,14 @@ def ones(*size: Any, **options: Any) -> Tensor:
 
 @declare(out_resized="silently", found="torch")
 def empty(*size: Any, **options: Any) -> Tensor:
-    """A tensor of uninitialised memory."""
+    """A tensor of uninitialised memory.
+
+    The size is given as numbers or as one sequence. What the memory holds is not known: write to it before it is read.
+
+    >>> import pullback
+    >>> pullback.empty(2, 3).shape
+    pullback.Size([2, 3])
+    """
     if process.changed and (shown := show_creation(empty, size, options)) is not None:
         return shown
     return _filled("empty", array_module.empty, size, options)
@@ -139,14 +146,28 @@ def _like(function: str, input: Tensor, make: Maker, options: dict[str, Any]) ->
 @overridable
 @declare(without_gradient=True, structure="elementwise", found="torch")
 def zeros_like(input: Tensor, **options: Any) -> Tensor:
-    """Zeros in the shape and dtype of `input`."""
+    """Zeros in the shape and dtype of `input`.
+
+    `dtype`, `device` and `requires_grad` may be given.
+
+    >>> import pullback
+    >>> pullback.zeros_like(pullback.tensor([1, 2]))
+    tensor([0, 0])
+    """
     return _like("zeros_like", input, array_module.zeros, options)
 
 
 @overridable
 @declare(without_gradient=True, structure="elementwise", found="torch")
 def ones_like(input: Tensor, **options: Any) -> Tensor:
-    """Ones in the shape and dtype of `input`."""
+    """Ones in the shape and dtype of `input`.
+
+    `dtype`, `device` and `requires_grad` may be given.
+
+    >>> import pullback
+    >>> pullback.ones_like(pullback.tensor([1., 2.]))
+    tensor([1., 1.])
+    """
     return _like("ones_like", input, array_module.ones, options)
 
 

@@ -184,7 +184,7 @@ def number_of(function: str, argument: str, position: int, value: Any) -> Any:
                 f"{function} only supports 0-dimensional start and end tensors, but got {argument} with "
                 f"{value._array.ndim} dimension(s)."
             )
-        if value._array.size == 1:
+        if value._array.size == 1 and (not value._requires_grad or function in ("linspace", "logspace")):
             return value._array.item()
     elif hasattr(value, "item"):
         return value.item()

@@ -15,7 +15,7 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, elementwise, genera
     found="torch and method",
 )
 def relu(grad: Tensor, *, result: Tensor) -> Pullback:
-    return wrt(input=F.relu_grad(grad, result))
+    return wrt(input=F.threshold_backward(grad, result, 0))
 
 
 @elementwise(

@@ -109,10 +109,10 @@ def leaky_relu_backward(grad: Tensor, output_grad: Tensor, input: Tensor, negati
     return wrt(output_grad=F.leaky_relu_backward(grad, input, negative_slope), input=F.zeros_of(grad))
 
 
-@general(out=False)
+@general(out=False, fresh=True)
 def softmax_backward_data(grad: Tensor, output_grad: Tensor, output: Tensor, dim: Dim) -> Pullback:
     return wrt(
-        output_grad=F.softmax_grad(grad, output, dim),
+        output_grad=F.softmax_backward_data(grad, output, dim),
         output=F.softmax_grad_again(grad, output_grad, output, dim),
     )
 
@@ -121,12 +121,12 @@ def softmax_backward_data(grad: Tensor, output_grad: Tensor, output: Tensor, dim
 def softmax_backward_data_tangent(
     output_grad: Tensor, output: Tensor, dim: Dim, output_grad_tangent: Tensor, output_tangent: Tensor
 ) -> Tensor:
-    return F.softmax_grad(output_grad_tangent, output, dim) + F.softmax_grad_push(
+    return F.softmax_backward_data(output_grad_tangent, output, dim) + F.softmax_grad_push(
         output_grad, output, output_tangent, dim
     )
 
 
-@general(out=False)
+@general(out=False, fresh=True)
 def log_softmax_backward_data(grad: Tensor, output_grad: Tensor, output: Tensor, dim: Dim) -> Pullback:
     return wrt(
         output_grad=F.log_softmax_push(grad, output, dim),
@@ -138,6 +138,6 @@ def log_softmax_backward_data(grad: Tensor, output_grad: Tensor, output: Tensor,
 def log_softmax_backward_data_tangent(
     output_grad: Tensor, output: Tensor, dim: Dim, output_grad_tangent: Tensor, output_tangent: Tensor
 ) -> Tensor:
-    return F.log_softmax_grad(output_grad_tangent, output, dim) - output_tangent * F.exp(output) * F.sum(
+    return F.log_softmax_backward_data(output_grad_tangent, output, dim) - output_tangent * F.exp(output) * F.sum(
         output_grad, (dim,), True
     )

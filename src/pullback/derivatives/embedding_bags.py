@@ -14,12 +14,12 @@ ON_FIRST_USE = True  # see Note [Families on first use]
 )  # fmt: skip
 def embedding_bag_forward(
     grad: Tensor, weight: Tensor, indices: Tensor, per_sample_weights: Tensor, mode: int, padding_idx: int,
-    scale_grad_by_freq: bool, *, owner: Tensor, factors: Tensor, chosen: Tensor,
+    scale_grad_by_freq: bool, sparse: bool, *, owner: Tensor, factors: Tensor, chosen: Tensor,
 ) -> Pullback:  # fmt: skip
     return wrt(
         weight=F.embedding_bag_back(
-            grad, weight.shape[0], indices, per_sample_weights, mode, padding_idx, scale_grad_by_freq, owner, factors,
-            chosen,
+            grad, weight.shape[0], indices, per_sample_weights, mode, padding_idx, scale_grad_by_freq, sparse, owner,
+            factors, chosen,
         ),
         per_sample_weights=F.embedding_bag_sample_back(grad, weight, indices, padding_idx, owner),
     )  # fmt: skip

@@ -45,11 +45,18 @@ def grid_sampler_3d(
 def grid_points(
     grad: Tensor, input: Tensor, sizes: Shape, mode: int, padding_mode: int, align_corners: bool
 ) -> Pullback:
-    return wrt(input=grad * F.grid_slopes(input, sizes, mode, padding_mode, align_corners))
+    return wrt(input=grad * F.slopes_of_points(input, sizes, mode, padding_mode, align_corners))
 
 
 @non_differentiable(out=False, structure="samples")
 def grid_slopes(input: Tensor, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> None: ...
+
+
+@general(out=False, structure="samples")
+def reflected_slopes(
+    grad: Tensor, input: Tensor, sizes: Shape, mode: int, padding_mode: int, align_corners: bool
+) -> Pullback:
+    return wrt(input=F.zeros_of(grad))
 
 
 @non_differentiable(out=False, structure="samples")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.rules import F, Pullback, Tensor, general, linear, non_differentiable, not_implemented, wrt
+from pullback.rules import F, Pullback, Tensor, general, linear, not_implemented, wrt
 
 
 @general(
@@ -87,8 +87,11 @@ def multi_margin_loss(
     return wrt(input=F.multi_margin_loss_grad(grad, input, target, p, margin, weight, reduction))
 
 
-@non_differentiable(out=False)
-def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor) -> None: ...
+@general(out=False)
+def multi_margin_weights(
+    grad: Tensor, input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor
+) -> Pullback:
+    return wrt(input=F.zeros_in_shape(grad, input.shape))
 
 
 @general(autocast="float32", functional=True)
@@ -96,8 +99,9 @@ def multilabel_margin_loss(grad: Tensor, input: Tensor, target: Tensor, reductio
     return wrt(input=F.multilabel_margin_loss_grad(grad, input, target, reduction))
 
 
-@non_differentiable(out=False)
-def multilabel_margin_weights(input: Tensor, target: Tensor) -> None: ...
+@general(out=False)
+def multilabel_margin_weights(grad: Tensor, input: Tensor, target: Tensor) -> Pullback:
+    return wrt(input=F.zeros_in_shape(grad, input.shape))
 
 
 @general(out=False, autocast="float32", functional=True)

@@ -13,14 +13,14 @@ from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, self_adjoint
     functional=True,
 )
 def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
-    return wrt(input=F.softmax_grad(grad, result, dim))
+    return wrt(input=F.softmax_backward_data(grad, result, dim))
 
 
 @self_adjoint(
     aten="_safe_softmax(input, dim)", backward="_softmax_backward_data(grad, result, dim, result.dtype)", out=False
 )
 def safe_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
-    return wrt(input=F.softmax_grad(grad, result, dim))
+    return wrt(input=F.softmax_backward_data(grad, result, dim))
 
 
 @general(
@@ -31,7 +31,7 @@ def safe_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pu
     functional=True,
 )
 def log_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
-    return wrt(input=F.log_softmax_grad(grad, result, dim))
+    return wrt(input=F.log_softmax_backward_data(grad, result, dim))
 
 
 @tangent

@@ -114,8 +114,14 @@ class DeviceMesh:
         return hash(str(self.mesh.tolist()))
 
     def __repr__(self) -> str:
-        names = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
-        return f"DeviceMesh('{self.device_type}', {self.mesh.tolist()}{names})"
+        sizes = [str(size) for size in self.mesh.shape]
+        if self.mesh_dim_names:
+            sizes = [f"{name}={size}" for name, size in zip(self.mesh_dim_names, sizes, strict=True)]
+        shape = ", ".join(sizes) + ("," if len(sizes) == 1 and not self.mesh_dim_names else "")
+        strides = tuple(
+            [() if size == 1 else step for size, step in zip(self.mesh.shape, self.mesh.stride(), strict=True)]
+        )
+        return f"DeviceMesh(({shape}), '{self.device_type}', stride={strides})"
 
 
 def init_device_mesh(

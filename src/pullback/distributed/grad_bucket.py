@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pullback.backend.array_module import empty_beside, ndarray, zeros_beside
-from pullback.backend.joining import scaled_into
+from pullback.kernels.many_arrays import scale_into
 from pullback.tensor.tensor import new_tensor
 from pullback.typing import Array
 
@@ -87,14 +87,17 @@ class Bucket:
 
     def pack(self, factor: float) -> None:
         """Copy the gradients into the bucket, multiplied by a factor."""
+        slots, gradients = [], []
         for index, grad in self.arrived.items():
             slot = self.slots[index]
             if grad is None:
                 slot[...] = 0
             elif index not in self.views or grad is not self.views[index]._array:
-                scaled_into(slot, grad, factor)
+                slots.append(slot)
+                gradients.append(grad)
             elif factor != 1.0:  # accumulated in place, in the bucket itself
                 slot *= slot.dtype.type(factor)
+        scale_into(slots, gradients, factor)
         self.arrived.clear()
 
     def view(self, index: int) -> Any:

@@ -352,7 +352,7 @@ def _explain(folder: Path, status: int, said: str, ended: Sequence[int] = ()) ->
                   file=sys.stderr)  # fmt: skip
         return int(report["status"])
     if status == 0:
-        return 0
+        return _find_the_silent(folder, ended)
     ending = SLURM_ENDING.search(said)
     if ending is not None and ending["code"]:
         which = f"rank{ending['s']} {ending['ranks']}"
@@ -370,6 +370,17 @@ def _explain(folder: Path, status: int, said: str, ended: Sequence[int] = ()) ->
     else:
         print(f"pullback: a rank ended with exit status {status}; all ranks were ended", file=sys.stderr)
     return status
+
+
+def _find_the_silent(folder: Path, ended: Sequence[int]) -> int:
+    """Whether ranks left by `os._exit(0)` or its like: mpiexec takes that for success, and ends the others at once."""
+    silent = sorted(int(note.read_text()) for note in folder.glob("process*"))
+    if not silent:
+        return 0
+    who = f"rank {ended[0]}" if len(ended) == 1 else f"one of the ranks {', '.join(map(str, silent))}"
+    print(f"pullback: {who} ended by os._exit or its like; all ranks were ended. A program ends by returning or by sys.exit",
+          file=sys.stderr)  # fmt: skip
+    return 1
 
 
 def _killed(folder: Path, status: int, said: str, ended: Sequence[int]) -> tuple[int, str]:

@@ -26,8 +26,8 @@ from pullback.distributed.progress import Progress
 from pullback.distributed.work import Work
 
 __all__ = [
-    "Backend", "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_default_backend_for_device",
-    "get_global_rank", "get_group_rank",
+    "Backend", "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_backend_config",
+    "get_default_backend_for_device", "get_global_rank", "get_group_rank",
     "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
     "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
     "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
@@ -585,6 +585,12 @@ def get_backend(group: Any = None) -> str:
     if rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
     return group_of(group).name()
+
+
+def get_backend_config(group: Any = None) -> str:
+    """The backend of each kind of device, as in `cpu:gloo,cuda:gloo`."""
+    name = get_backend(group)
+    return f"cuda:{name}" if name == "nccl" else f"cpu:{name},cuda:{name}"
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:

@@ -2,8 +2,9 @@
 
 MPI works on a message only while somebody calls it. A thread asks for every Work that is under way, once a millisecond:
 more often would take the interpreter away from the computation (a switch costs 5 to 50 us), and large messages need only
-a handful of steps. Whoever waits for a Work asks itself, as often as it can. With nothing under way the thread sleeps and
-looks five times a second whether another rank has a question.
+a handful of steps. Whoever waits for a Work asks itself, as often as it can, and so does a backward pass whenever it has
+made a gradient: while others ask, the thread leaves it to them. With nothing under way the thread sleeps and looks five
+times a second whether another rank has a question.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from pullback.distributed.ledger import Ledger
 
 __all__ = ["Progress"]
 
-BUSY, IDLE = 0.001, 0.2
-"""Seconds between two looks, with and without something under way."""
+BUSY, HELPED, IDLE = 0.001, 0.003, 0.2
+"""Seconds between two looks: with something under way, while others look after it, and with nothing under way."""
 
 
 class Progress:
@@ -25,6 +26,7 @@ class Progress:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._pending: list[Any] = []
+        self._is_helped = False
         self._wake = threading.Condition()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pullback-progress", daemon=True)
@@ -34,10 +36,15 @@ class Progress:
         """Help `work` along until it is done."""
         with self._wake:
             self._pending.append(work)
+            self._is_helped = True  # whoever began it has asked
             self._wake.notify()
 
     def poll(self) -> None:
         """Help everything along once, from the calling thread."""
+        self._is_helped = True
+        self._ask()
+
+    def _ask(self) -> None:
         for work in list(self._pending):
             if work.poll():
                 self._forget(work)
@@ -48,11 +55,14 @@ class Progress:
                 self._pending.remove(work)
 
     def _run(self) -> None:
-        looks = 0
+        looks, pause = 0, BUSY
         while not self._stopped.is_set():
             with self._wake:
-                self._wake.wait(BUSY if self._pending else IDLE)
-            self.poll()
+                self._wake.wait(pause if self._pending else IDLE)
+            pause = HELPED if self._is_helped else BUSY
+            if not self._is_helped:
+                self._ask()
+            self._is_helped = False
             looks += 1
             if not self._pending or looks % 100 == 0:
                 self._ledger.serve()

@@ -17,6 +17,7 @@ there. They are added up at the end of the pass, one after the other, and no com
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import pullback
@@ -63,12 +64,13 @@ class Reducer:
         self._seen: set[int] = set()
         self._unused: set[int] = set()
         self._next = 0
+        self._has_begun = False
         self._calls = [0] * len(self.parameters)
         self._expected_calls: list[int] | None = None
         self._make_buckets(range(len(self.parameters) - 1, -1, -1))
         self._accumulators = [accumulator_of(parameter) for parameter in self.parameters]
         self._handles = [
-            parameter.register_post_accumulate_grad_hook(lambda _, index=index: self._gradient_is_there(index))
+            parameter.register_post_accumulate_grad_hook(partial(self._gradient_is_there, index))
             for index, parameter in enumerate(self.parameters)
         ]
 
@@ -116,6 +118,7 @@ class Reducer:
         self._seen, self._unused, self._order_now = set(), set(), []
         self._calls = [0] * len(self.parameters)
         self._next = 0
+        self._has_begun = False
         for bucket in self.buckets:
             bucket.renew(self._keep)
         if self.static_graph:
@@ -124,8 +127,8 @@ class Reducer:
             self._unused = {index for index, count in enumerate(self._expected_calls) if count == 0}
         else:
             self._unused = self._find_unused(outputs) if self.find_unused else set()
-        for index in sorted(self._unused):
-            self._put(index, None)
+        if len(self._unused) == len(self.parameters):
+            self._begin()  # no gradient will come, and the other ranks wait for what this one has
         return outputs
 
     def _find_unused(self, outputs: Any) -> set[int]:
@@ -135,7 +138,13 @@ class Reducer:
 
     # While backward runs.
 
-    def _gradient_is_there(self, index: int) -> None:
+    def _begin(self) -> None:
+        """Put what earlier passes left of the gradients that this pass does not make; the ranks average that, too."""
+        self._has_begun = True
+        for index in sorted(self._unused):
+            self._put(index, self.parameters[index]._grad)
+
+    def _gradient_is_there(self, index: int, parameter: Any) -> None:
         if not self._is_armed:
             return
         self._calls[index] += 1
@@ -151,9 +160,12 @@ class Reducer:
                 f"passes. Parameter at index {index} with name {self._names[index]} has been marked as ready twice. Call "
                 "the module once per backward, or pass static_graph=True if its graph never changes."
             )
+        if not self._has_begun:
+            self._begin()
         self._order_now.append(index)
-        self._put(index, self.parameters[index]._grad)
-        self.group.poll()
+        self._put(index, parameter._grad)
+        if self._next:
+            self.group.poll()
 
     def _put(self, index: int, grad: Any) -> None:
         """Note a gradient for its bucket (None: zeros) and send what is full."""
@@ -224,7 +236,7 @@ class Reducer:
             if index in self._sparse:
                 continue
             grad = self.parameters[index]._grad
-            self._bucket_of[index].arrived[index] = None if index in self._unused else grad._array
+            self._bucket_of[index].arrived[index] = None if grad is None else grad._array
         for bucket in self.buckets:
             bucket.pack(1.0 if self._hook is not None else 1.0 / self.divisor)
             self._send(bucket)

@@ -88,6 +88,11 @@ def _count_pass(task: GraphTask, runs: bool) -> None:
             note_unpromised(ARRIVAL, "backward passes of several threads, where they share leaves")
 
 
+def is_running() -> bool:
+    """Whether a backward pass runs in any thread."""
+    return _passes > 0
+
+
 @guarded
 def _end_pass(task: GraphTask, outer: GraphTask | None, former: dict[str, Any], former_node: Any) -> None:
     """Leave the thread as it was before the pass. See Note [Guards]."""
@@ -153,7 +158,7 @@ class Engine:
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
-        task.called_at = begin_pass(edges, not keep_graph and outer is None)
+        task.called_at = begin_pass(edges, outer is None and not create_graph, keep_graph)
         root = GraphRoot(edges, grads)
         task.root = root
         ends = [node for node, _ in captures] if ends_at_captures else ()

@@ -6,7 +6,9 @@ of these nodes. So a weak reference to it tells whether anything of that pass is
 passes of a thread all are, and each was recorded after the pass before it had run, a warning names the line that holds them,
 once per process: only then the graph is searched, after garbage was collected (a caught exception may hold a graph in a
 cycle for a while; that is looked at less and less often). A pass pays half a microsecond. A loop over losses that were all
-recorded before is not a leak, nor is a truncated recurrent network, which detaches its state. Passes are noted in C
+recorded before is not a leak, nor is a truncated recurrent network, which detaches its state. A pass that keeps its graph
+leaves no mark. Of these it is noted how many nodes had been recorded, and the graph of every 64th is searched for nodes of
+each of the passes before: a state that is carried on without `detach()`. Passes are noted in C
 (native/backward_passes.c): without the extension module nothing is noticed.
 """
 
@@ -14,12 +16,13 @@ from __future__ import annotations
 
 import gc
 import weakref
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.graph.edge import Edge
 from pullback.graph.living_objects import living
-from pullback.graph.node import Node
+from pullback.graph.node import FIRST, Node
 from pullback.graph.source_lines import Pass, SourceLine, source_line_of
 from pullback.modes.source_lines import notes, source_line
 from pullback.modes.user_warnings import warn_user
@@ -36,7 +39,7 @@ class Sentinel:
     next_look = 1
 
 
-def _begin_pass(edges: Sequence[Edge], counts: bool) -> Pass | None:
+def _begin_pass(edges: Sequence[Edge], counts: bool, keeps_graph: bool) -> Pass | None:
     line = source_line()
     return None if line is None else Pass(line)
 
@@ -55,19 +58,50 @@ def _leaked(marks: tuple[weakref.ref[Pass], ...]) -> None:
     _warn(held)
 
 
+def _grown(edges: Sequence[Edge], marks: tuple[int, ...]) -> None:
+    """Many passes kept their graphs; `marks` are the numbers of nodes recorded before each of the last, this one last."""
+    if Sentinel.warned:
+        return
+    met, joints = set[int](), list[Node]()
+    waiting = [edge[0] for edge in edges]
+    seen = set(waiting)
+    while waiting:
+        node = waiting.pop()
+        span = bisect_right(marks, node.sequence_nr)
+        met.add(span)
+        for edge in node.next_edges:
+            if edge is None or edge[0].sequence_nr == FIRST:
+                continue
+            if span == len(marks) - 1 and edge[0].sequence_nr < marks[-2]:
+                joints.append(node)
+            if edge[0] not in seen:
+                seen.add(edge[0])
+                waiting.append(edge[0])
+    if not joints or not met.issuperset(range(1, len(marks))):
+        return
+    Sentinel.warned = True
+    joint = min(joints, key=lambda node: node.sequence_nr)
+    line = source_line_of(joint)
+    warn_user(
+        "Backward passes with retain_graph=True run through one graph that grows with every pass: "
+        f"{joint.name()}{'' if line is None else f' at {line.describe()}'} goes on from what was recorded before the last "
+        "pass. Cut off what is carried from pass to pass, with state = state.detach(); then retain_graph=True is not needed."
+    )
+
+
 def _bound_begin_pass() -> Any:
     """The function of native/backward_passes.c; None where it was not built."""
-    if not hasattr(notes, "bind_pass"):
+    if not hasattr(notes, "bind_passes"):
         return None
-    kept = notes.bind_pass(Pass, _leaked)
+    kept = notes.bind_passes(Pass, _leaked, _grown)
     assert kept == LEAKED_PASSES
     return notes.begin_pass
 
 
-begin_pass: Callable[[Sequence[Edge], bool], Pass | None] = _bound_begin_pass() or _begin_pass
-"""The mark for the nodes that a pass frees; warns where the marks of many passes are alive.
+begin_pass: Callable[[Sequence[Edge], bool, bool], Pass | None] = _bound_begin_pass() or _begin_pass
+"""The mark for the nodes that a pass frees; warns where the graphs of many passes are held.
 
-A pass that does not count keeps its graph, or runs inside of another.
+A pass that does not count runs inside of another, or records its gradients.
 """
 
 

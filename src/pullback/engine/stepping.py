@@ -54,7 +54,7 @@ def run_in_steps(
     `only_look`: nodes compute what they send, and nothing else happens: no hook runs, no leaf gets a gradient.
     """
     task = GraphTask(keep_graph=keep_graph, create_graph=False, depth=0)
-    task.called_at = begin_pass(edges, not keep_graph)
+    task.called_at = begin_pass(edges, not only_look, keep_graph)
     root = GraphRoot(edges, [grad._array for grad in grads])
     task.root = root
     task.count_dependencies([root])

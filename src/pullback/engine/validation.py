@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.backend.device import device, in_use
+from pullback.backend.device import device, device_of
 from pullback.errors import complex_gradient
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node
@@ -28,9 +28,8 @@ def fit_gradients(node: Node, grads: Sequence[Any]) -> list[Any]:
 
 def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetadata) -> Tensor:
     """One gradient in the wanted shape and dtype, or an error that names both; without a node it is the user's."""
-    fitted: Any = (
-        grad if not in_use or wanted.known_device is None else on_device(grad, wanted.known_device, index, node)
-    )
+    place = wanted.known_device
+    fitted: Any = grad if place is None or device_of(grad._array) is place else on_device(grad, place, index, node)
     shape = grad._array.shape
     if shape != wanted.shape:
         if not is_expandable_to(wanted.shape, shape):

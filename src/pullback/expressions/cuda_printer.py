@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pullback.expressions.c_printer import literal, print_c
 from pullback.expressions.functions import FUNCTIONS
-from pullback.expressions.tree import MASK, NUMBER, Expr, Load, Number, Operation, Program, Quoted, Select
+from pullback.expressions.tree import MASK, Expr, Load, Number, Operation, Program, Quoted, Select
 
 PREAMBLE = """
 #ifndef REAL
@@ -67,22 +67,6 @@ def print_cuda(expression: Expr) -> str:
 
 class _Printed(Load):
     """An argument that is text already."""
-
-
-def print_cuda_kernel(name: str, operands: list[Load], program: Program) -> str:
-    """A kernel of the arrays and numbers `operands`; the result has as many elements as every array.
-
-    A thread goes on by the size of the grid, so that a launch need not fit the number of elements.
-    """
-    arrays = [operand for operand in operands if operand.kind != NUMBER]
-    given = [f"const {'bool' if a.kind == MASK else 'REAL'} *__restrict__ {a.name}_at" for a in arrays]
-    given += [f"const double {operand.name}" for operand in operands if operand.kind == NUMBER]
-    head = f'extern "C" __global__ void {name}(REAL *__restrict__ out, {", ".join(given)}, const long long count)'
-    lines = [head, "{", "    const long long turn = (long long)gridDim.x * blockDim.x;"]
-    lines.append("    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += turn) {")
-    lines += [f"        const {'bool' if a.kind == MASK else 'REAL'} {a.name} = {a.name}_at[i];" for a in arrays]
-    lines += [f"        {text}" for text in print_cuda_steps(program)]
-    return "\n".join([*lines, f"        out[i] = {print_cuda(program.result)};", "    }", "}", ""])
 
 
 def print_cuda_steps(program: Program) -> list[str]:

@@ -22,6 +22,8 @@ class PythonSources:
 
     def __init__(self, source: Path) -> None:
         self.modules: dict[str, Module] = {}
+        self.followed: set[str] = set()
+        """The modules whose functions were asked for."""
         for folder in ("kernels", "formulas", "checks"):
             for path in sorted((source / folder).glob("*.py")):
                 self.modules[f"pullback.{folder}.{path.stem}"] = read_module(path)
@@ -35,7 +37,10 @@ class PythonSources:
 
     def public(self, name: str) -> tuple[str, ast.FunctionDef] | None:
         """The kernel or formula that `F.name` means, with its module."""
-        return self._public.get(name)
+        found = self._public.get(name)
+        if found is not None:
+            self.followed.add(found[0])
+        return found
 
     def resolve(self, module: str, name: str) -> tuple[str, ast.FunctionDef] | None:
         """The function that `name` means in `module`, with the module that it is written in."""
@@ -44,17 +49,28 @@ class PythonSources:
             return module, known.functions[name]
         target, original = known.imports.get(name, ("", ""))
         if target in self.modules and original in self.modules[target].functions:
+            self.followed.add(target)
             return target, self.modules[target].functions[original]
         return None
 
+    def check_of(self, module: str, kernel: ast.FunctionDef) -> tuple[str, ast.FunctionDef] | None:
+        """The function that checks the arguments of a kernel marked `@checked`, with its module."""
+        if not any(isinstance(mark, ast.Name) and mark.id == "checked" for mark in kernel.decorator_list):
+            return None
+        checks = module.replace(".kernels.", ".checks.")
+        self.followed.add(checks)
+        return checks, self.modules[checks].functions[kernel.name]
+
     def marked(self) -> list[tuple[str, ast.FunctionDef]]:
         """The kernels marked `@native`, with their modules."""
-        return [
+        found = [
             (name, function)
             for name, module in self.modules.items()
             for function in module.functions.values()
             if any(isinstance(mark, ast.Name) and mark.id == "native" for mark in function.decorator_list)
         ]
+        self.followed.update(name for name, _ in found)
+        return found
 
 
 def read_module(path: Path, text: str | None = None) -> Module:

@@ -36,6 +36,7 @@ from pullback.expressions.tree import (
     is_costly,
     is_in_float32_alone,
     loads,
+    read_steps,
 )
 
 _MOST_PATHS = 64
@@ -43,6 +44,10 @@ _MOST_PATHS = 64
 
 class Unrenderable(Exception):
     """Something that expressions have no word for, or that the Python kernel refuses."""
+
+
+class Refused(Unrenderable):
+    """Something that the Python kernel raises for."""
 
 
 class NeedsNumber(Exception):
@@ -162,7 +167,7 @@ def find_variants(names: set[str], evaluate: Callable[[Way], Any]) -> list[Varia
         if isinstance(result, Load) and result.name in names:
             reason = "nothing is computed"
         elif result is not None:
-            program = Program(tuple(way.steps), result)
+            program = Program(tuple(read_steps(way.steps, result, *way.beyond)), result)
         variants.append(Variant(list(way.conditions.items()), program, way.beyond, reason))
     if all(variant.program is None for variant in variants):
         raise Unrenderable(variants[0].reason)
@@ -232,7 +237,7 @@ class Reader:
             elif isinstance(statement, ast.Try):
                 return self._run(statement.body, module, scope)
             elif isinstance(statement, ast.Raise):
-                raise Unrenderable("the Python kernel raises")
+                raise Refused("the Python kernel raises")
             else:
                 self._step(statement, module, scope)
         return None
@@ -270,14 +275,27 @@ class Reader:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name == "refuse_kinds":
             if "f" in self.expression(call.args[1], module, scope):
-                raise Unrenderable("the Python kernel refuses floating dtypes")
+                raise Refused("the Python kernel refuses floating dtypes")
             return
         found = self.sources.resolve(module, name)
         if found is None:
             raise Unrenderable(ast.unparse(call))
         positional = [self.expression(a, module, scope) for a in call.args]
         names = [a.arg for a in found[1].args.args]
-        self._run(found[1].body, found[0], dict(zip(names, positional, strict=False)))
+        self.call_check(*found, dict(zip(names, positional, strict=False)))
+
+    def call_check(self, module: str, check: ast.FunctionDef, scope: dict[str, Any]) -> None:
+        """Follow a function that raises or returns nothing: what it refuses is left to the Python kernel.
+
+        What expressions have no word for are tests on shapes and dtypes, which the drivers of compiled kernels make.
+        """
+        for statement in check.body:
+            try:
+                self._run([statement], module, dict(scope))
+            except Refused:
+                raise
+            except Unrenderable:
+                continue
 
     def truth(self, value: Any) -> bool:
         """Whether a test holds on this way."""
@@ -489,8 +507,8 @@ class Reader:
             return self.word(name, values)
         if name in ("conjugate", "positive"):
             return values[0]
-        if name == "zeros_like":
-            return 0.0
+        if name in ("zeros_like", "ones_like"):
+            return 0.0 if name == "zeros_like" else 1.0
         if name == "iscomplexobj":
             return False
         if name == "equal":

@@ -7,9 +7,9 @@ becomes another's operand without an array in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from pullback.expressions.functions import FUNCTIONS
 
@@ -18,11 +18,6 @@ REAL, NUMBER, MASK, CONDITION, TEXT = "real", "number", "mask", "condition", "te
 
 ARITHMETIC = ("+", "-", "*", "/")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-MASK_OPERATIONS = ("&", "|", "!")
-WHOLE_CALL = ("absent", "same_text", "float32_overflow")
-"""Tests on an argument of the call: whether it is None, whether a string is that one, whether float32 cannot hold it."""
-BEYOND = ("beyond_angle", "beyond_quotient")
-"""Whether an element is outside of the range that vector code covers."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +80,18 @@ class Step:
     value: Expr
 
 
+class NamedValue(Protocol):
+    """A step of any program."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> Expr: ...
+
+
+AnyStep = TypeVar("AnyStep", bound=NamedValue)
+
+
 @dataclass(frozen=True)
 class Program:
     """Steps, each reading what stands before it, and a result."""
@@ -117,6 +124,17 @@ def walk(expression: Expr) -> Iterator[Expr]:
 def loads(*expressions: Expr) -> set[str]:
     """The names that expressions read."""
     return {part.name for expression in expressions for part in walk(expression) if isinstance(part, Load)}
+
+
+def read_steps(steps: Sequence[AnyStep], *wanted: Expr) -> list[AnyStep]:
+    """The steps, in their order, that these expressions read, directly or through others."""
+    used = loads(*wanted)
+    kept = []
+    for step in reversed(steps):
+        if step.name in used:
+            kept.append(step)
+            used |= loads(step.value)
+    return kept[::-1]
 
 
 def called(*expressions: Expr) -> set[str]:

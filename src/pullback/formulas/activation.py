@@ -6,14 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as F
-from pullback.facts import declare
 from pullback.typing import Scalar
-
-
-@declare(fresh=True, exact=True)
-def relu_grad(grad: Any, result: Any) -> Any:
-    """The gradient of relu: zero where the result is not positive."""
-    return F.threshold_backward(grad, result, 0)
 
 
 def small_sigmoid(input: Any) -> Any:

@@ -16,6 +16,7 @@ def scaled_by(grad: Any, value: Scalar) -> Any:
     return grad * value.conjugate()
 
 
+@declare(twin="recorded")
 def exactly(shown: Any, exact: Any) -> Any:
     """`exact`, recorded as `shown`: the chain that PyTorch records, which loses digits where numbers nearly cancel.
 
@@ -27,6 +28,7 @@ def exactly(shown: Any, exact: Any) -> Any:
     return shown
 
 
+@declare(twin="recorded")
 def conj(input: Any) -> Any:
     """The complex conjugate; a real tensor itself, so that nothing is recorded."""
     return F.conjugated(input) if F.is_complex_value(input) else input

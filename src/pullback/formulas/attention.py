@@ -21,7 +21,7 @@ def attention_back(
         biased = F.add(scores, F.attention_bias(query, key, attn_mask, is_causal))
         weights = F.mul(F.softmax(biased, 3), F.attention_allowed(query, key, attn_mask, is_causal))
     to_value = F.matmul(F.transpose(weights, 2, 3), grad)
-    to_scores = F.softmax_grad(F.matmul(grad, F.transpose(value, 2, 3)), weights, 3)
+    to_scores = F.softmax_backward_data(F.matmul(grad, F.transpose(value, 2, 3)), weights, 3)
     scaled = F.mul(to_scores, scale)
     return F.matmul(scaled, key), F.matmul(F.transpose(scaled, 2, 3), query), to_value
 

@@ -9,6 +9,7 @@ from pullback.facts import declare
 from pullback.typing import Dims, Shape
 
 
+@declare(twin="passes")
 def expand_reduced(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a sum: `grad` seen at every element that was summed."""
     if not keepdim and dim is not None and shape != ():

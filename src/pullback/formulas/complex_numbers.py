@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 
 
 def angle_grad(grad: Any, input: Any) -> Any:
@@ -15,6 +16,7 @@ def angle_grad(grad: Any, input: Any) -> Any:
     return F.where(magnitude == 0, 0, grad * (input * 1j) / (magnitude * magnitude))
 
 
+@declare(twin="recorded")
 def real_part(input: Any) -> Any:
     """A view of the real part; on arrays the kernels of these names serve."""
     if not is_complex_value(input):
@@ -22,6 +24,7 @@ def real_part(input: Any) -> Any:
     return F.select(F.view_as_real(input), -1, 0)
 
 
+@declare(twin="recorded")
 def imaginary_part(input: Any) -> Any:
     """A view of the imaginary part."""
     return F.select(F.view_as_real(input), -1, 1)

@@ -11,10 +11,15 @@ import pullback.generated as F
 def cdist_back(grad: Any, x1: Any, x2: Any, p: float, distances: Any) -> Any:
     """The gradient of distances (*, P, R) with respect to the rows (*, P, M) of the first matrix."""
     if p == 2:
-        ratio = F.div_or_zero(grad, distances)
+        ratio = _over_distances(grad, distances)
         return F.sub(F.mul(F.sum(ratio, (-1,), True), x1), F.matmul(ratio, x2))
     difference = F.sub(F.unsqueeze(x1, x1.ndim - 1), F.unsqueeze(x2, x2.ndim - 2))
     return F.sum(F.distance_back(grad, difference, p, distances), (-2,), False)
+
+
+def _over_distances(grad: Any, distances: Any) -> Any:
+    """The quotient, zero where points coincide: there its derivatives are zero too, not 0 / 0."""
+    return F.div(grad, F.masked_fill(distances, F.eq(distances, 0), math.inf))
 
 
 def distance_back(grad: Any, difference: Any, p: float, distances: Any) -> Any:
@@ -28,9 +33,9 @@ def distance_back(grad: Any, difference: Any, p: float, distances: Any) -> Any:
         return F.mul(wide, F.largest_share(difference, distances))
     norms = F.unsqueeze(distances, distances.ndim)
     if p == 2:
-        return F.mul(difference, F.div_or_zero(wide, norms))
+        return F.mul(difference, _over_distances(wide, norms))
     powers = F.mul(F.sign(difference), F.pow_or_zero(F.abs(difference), p - 1))
-    return F.mul(powers, F.div_or_zero(wide, F.pow_or_zero(norms, p - 1)))
+    return F.mul(powers, _over_distances(wide, F.pow_or_zero(norms, p - 1)))
 
 
 def pdist_back(grad: Any, input: Any, p: float, distances: Any) -> Any:

@@ -21,7 +21,7 @@ def extremum_grad(grad: Any, input: Any, extreme: Any, dim: Dims, keepdim: bool)
     return grad / F.sum(chosen, dims if shape else None, True) * chosen
 
 
-@declare(fresh=True)
+@declare(fresh=True, twin="passes")
 def share_evenly(grad: Any, input: Any, extreme: Any) -> Any:
     """The gradient of one element of all: in equal shares to all that equal it; that of a NaN goes to the NaNs."""
     chosen = F.where(F.isnan(extreme), F.isnan(input), input == extreme)

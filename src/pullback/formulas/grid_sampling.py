@@ -13,11 +13,13 @@ def grid_sample_back_input(
     grad: Any, input_shape: Shape, grid: Any, mode: int, padding_mode: int, align_corners: bool
 ) -> Any:
     """The gradient with respect to the image."""
+    from pullback.kernels.grid_sampling import polynomials_of  # loaded only by those who sample
+
     sizes = tuple(input_shape[2:])
     points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
     parts = F.parts_of_points(points, mode)
     total = None
-    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
+    for corner in product(polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
         weighted = F.times_weights(grad, parts, [coefficients for _, coefficients in corner])
@@ -28,13 +30,15 @@ def grid_sample_back_input(
 
 def grid_sample_back_grid(grad: Any, input: Any, grid: Any, mode: int, padding_mode: int, align_corners: bool) -> Any:
     """The gradient with respect to the grid."""
+    from pullback.kernels.grid_sampling import polynomials_of  # loaded only by those who sample
+
     sizes = tuple(input.shape[2:])
     if mode == 1:
         return F.zeros_in_shape_of(grid)
     points = F.grid_points(grid, sizes, mode, padding_mode, align_corners)
     parts = F.parts_of_points(points, mode)
     slopes: list[Any] = [None] * len(sizes)
-    for corner in product(F.polynomials_of(mode), repeat=len(sizes)):
+    for corner in product(polynomials_of(mode), repeat=len(sizes)):
         offsets = tuple([offset for offset, _ in corner])
         positions = F.point_positions(points, sizes, offsets, mode, padding_mode, align_corners)
         along = F.sum(F.mul(grad, F.take_points(input, positions)), (1,), True)
@@ -43,7 +47,13 @@ def grid_sample_back_grid(grad: Any, input: Any, grid: Any, mode: int, padding_m
             term = F.times_weights(along, parts, weights)
             slopes[axis] = term if slopes[axis] is None else F.add(slopes[axis], term)
     stacked = F.stack([F.squeeze_dims(s, (1,)) for s in slopes], grid.ndim - 1)
-    return F.to_dtype(F.mul(stacked, F.grid_slopes(grid, sizes, mode, padding_mode, align_corners)), grid.dtype)
+    return F.to_dtype(F.mul(stacked, F.slopes_of_points(grid, sizes, mode, padding_mode, align_corners)), grid.dtype)
+
+
+def slopes_of_points(grid: Any, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """How fast the points move with the grid; reflection turns them around, so there the slopes belong to the grid."""
+    slopes = F.reflected_slopes if padding_mode == 2 else F.grid_slopes
+    return slopes(grid, sizes, mode, padding_mode, align_corners)
 
 
 def parts_of_points(points: Any, mode: int) -> Any:
@@ -72,10 +82,3 @@ def slope_of(coefficients: Any) -> Any:
     """The coefficients of a polynomial's derivative."""
     degree = len(coefficients) - 1
     return tuple([c * (degree - i) for i, c in enumerate(coefficients[:-1])])
-
-
-def polynomials_of(mode: int) -> Any:
-    """For each pixel around a point along one dimension its offset and the coefficients of its weight."""
-    from pullback.kernels.grid_sampling import polynomials_of as table  # loaded only by those who sample
-
-    return table(mode)

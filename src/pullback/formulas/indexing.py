@@ -28,7 +28,7 @@ def take_back(grad: Any, shape: Shape, index: Any) -> Any:
     return F.put(F.zeros_in_shape(grad, shape), index, grad, True)
 
 
-@declare(fresh=True)
+@declare(fresh=True, twin="passes")
 def masked_select_back(grad: Any, shape: Shape, mask: Any) -> Any:
     """The gradient of `masked_select`."""
     from pullback.kernels.index_arrays import broadcast_shape

@@ -55,7 +55,7 @@ def split_with_sizes_back(grads: Any, shape: Shape, dtype: Any, split_sizes: Sha
     return F.cat(parts, dim)
 
 
-@declare(fresh=True)
+@declare(fresh=True, twin="passes")
 def unbind_back(grads: Any, shape: Shape, dtype: Any, dim: int) -> Any:
     """The gradient of `unbind`."""
     if not grads:

@@ -9,6 +9,7 @@ import pullback.generated as F
 from pullback.facts import declare
 
 
+@declare(twin="passes")
 def loss_weight(grad: Any, count: int, reduction: int) -> Any:
     """The gradient of one loss, given that of the reduced losses."""
     return grad / max(count, 1) if reduction == 1 else grad

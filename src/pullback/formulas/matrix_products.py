@@ -69,11 +69,13 @@ def linear_grad_bias(grad: Any) -> Any:
     return grad if grad.ndim == 1 else F.sum(grad, tuple(range(grad.ndim - 1)), False)
 
 
+@declare(twin="recorded")
 def bias_grad(grad: Any, shape: Shape) -> Any:
     """The gradient of what is added to a product of matrices."""
     return F.sum_to(grad, shape)
 
 
+@declare(twin="passes")
 def trace_back(grad: Any, shape: Shape) -> Any:
     """The gradient of the trace: `grad` on the diagonal."""
     rows, columns = shape

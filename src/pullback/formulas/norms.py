@@ -6,14 +6,16 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Dims
 
 
 def div_or_zero(input: Any, other: Any) -> Any:
-    """The quotient, zero where it would be a division by zero; on arrays the kernels of these names serve."""
+    """The quotient, zero where it would be a division by zero."""
     return F.drop_where(other == 0, input / other)
 
 
+@declare(twin="passes")
 def unit_or_zero(input: Any, other: Any) -> Any:
     """Numbers relative to a norm of theirs, zero where that is zero."""
     return F.div_or_zero(input, other)

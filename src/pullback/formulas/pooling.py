@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Shape
 
 
@@ -19,6 +20,7 @@ def avg_pool_nd(
     return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@declare(twin="passes")
 def unpool_back(grad: Any, indices: Any, dims: int) -> Any:
     """The gradient of `max_unpool2d` and its like: the elements at flat positions in planes."""
     lead, planes = tuple(grad.shape[: grad.ndim - dims]), grad.shape[grad.ndim - dims :]

@@ -15,7 +15,7 @@ def roll_back(grad: Any, shifts: Shape, dims: Shape) -> Any:
     return F.roll(grad, tuple([-s for s in shifts]), dims)
 
 
-@declare(fresh=True)
+@declare(fresh=True, twin="passes")
 def repeat_back(grad: Any, shape: Shape, repeats: Shape) -> Any:
     """The gradient of `repeat`: the sum over the repetitions."""
     if 0 in repeats:

@@ -177,6 +177,7 @@ def gates_of(input: Any, count: int) -> Any:
     return [F.slice_view(input, 1, index * size, (index + 1) * size, 1) for index in range(count)]
 
 
+@declare(twin="passes")
 def pack_padded_sequence_back(grad: Any, shape: Any, batch_sizes: Any, batch_first: bool) -> Any:
     """The rows where they came from, zeros elsewhere."""
     from pullback.nn.utils.rnn import padded_steps  # lazy: above this layer

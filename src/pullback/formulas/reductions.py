@@ -8,6 +8,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.backend.meta_array import is_meta
+from pullback.facts import declare
 from pullback.kernels.reductions import can_divide
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Dims, Shape
@@ -27,6 +28,7 @@ def unsqueezed(input: Any, dims: Sequence[int]) -> Any:
     return input
 
 
+@declare(twin="passes")
 def mean_grad(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     """The gradient of a mean: `grad`, divided by the count, at every element."""
     axes = range(len(shape)) if dim is None or dim == () or shape == () else dim

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as F
 from pullback import kernels
 from pullback.backend.array_module import contiguous_strides
+from pullback.facts import declare
 from pullback.graph.basic_nodes import DelayedError
 from pullback.kernels.index_arrays import strided_positions
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -36,6 +37,7 @@ def index_add_back_source(grad: Any, dim: int, index: Any, shape: Shape, alpha: 
     return part if alpha == 1 else part * alpha
 
 
+@declare(twin="passes")
 def sum_where(grad: Any, mask: Any) -> Any:
     """The sum of the gradients where `mask` is true; on arrays the kernel of that name serves."""
     return F.sum_all(F.masked_select(grad, mask))
@@ -116,6 +118,7 @@ def scatter_prod_back_source(
     return F.once_with_zeros(share, zeros, name)
 
 
+@declare(twin="recorded")
 def once_with_zeros(share: Any, zeros: Any, name: str) -> Any:
     """The gradient of factors; several zeros at one place hide the second derivative, so asking for it is refused."""
     if type(share) is not Tensor or not share._requires_grad or not (zeros._array > 1).any():
@@ -200,11 +203,13 @@ def unfold_back(grad: Any, shape: Shape, dimension: int, size: int, step: int) -
     return F.permute(summed, (*range(dimension), ndim - 1, *range(dimension, ndim - 1)))
 
 
+@declare(twin="kernel")
 def as_positions(positions: Any, like: Any) -> Any:
     """An array of positions as a tensor, on the device of another."""
     return new_tensor(kernels.as_positions(positions, like._bottom._array))
 
 
+@declare(twin="kernel")
 def sharing_counts(like: Any, positions: Any) -> Any:
     """How many of the positions equal each one, as a tensor; None if they all differ."""
     counts = kernels.sharing_counts(like._array, positions)

@@ -10,7 +10,7 @@ from pullback.graph.renamed_node import renamed
 from pullback.tensor.tensor import Tensor
 
 
-@declare(exact=True, same_values=True)
+@declare(exact=True, same_values=True, twin="recorded")
 def depending_on(input: Any, other: Any, name: str = "") -> Any:
     """`input`, which in the graph depends on `other` too, with the gradient zero; `name` is that of the node."""
     result = F.add_dependency(input, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
-from pullback import kernels
+from pullback.checks.shapes import can_view, infer_shape
 from pullback.facts import declare
 from pullback.tensor.arguments import as_numpy_dtype
 from pullback.typing import Shape
@@ -13,8 +13,9 @@ from pullback.typing import Shape
 
 def reshape(input: Any, shape: Shape) -> Any:
     """The same elements in another shape: a view where that is possible, else of a copy."""
-    size = kernels.shape.infer_shape(input._array.size, shape)
-    if kernels.shape.can_view(input._array, size):
+    array = input._array
+    size = infer_shape(array.size, shape)
+    if array.flags.c_contiguous or can_view(array.shape, array.strides, size):
         result = F.view(input, size)
         if result._requires_grad and not input._array.flags.c_contiguous:
             _call_reshape_alias(result)
@@ -32,7 +33,7 @@ def _call_reshape_alias(result: Any) -> None:
         info.edge = (renamed(edge[0], "ReshapeAliasBackward0"), 0)
 
 
-@declare(exact=True, same_values=True)
+@declare(exact=True, same_values=True, twin="recorded")
 def to_dtype(input: Any, dtype: Any) -> Any:
     """The same values in another dtype; nothing is recorded where the dtype is that already."""
     wanted = as_numpy_dtype(dtype)

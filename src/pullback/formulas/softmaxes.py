@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as F
-from pullback.facts import declare
 from pullback.typing import Dims
-
-
-@declare(fresh=True)
-def softmax_grad(grad: Any, result: Any, dim: int) -> Any:
-    """The gradient of a softmax."""
-    return F.softmax_backward_data(grad, result, dim)
 
 
 def softmax_grad_again(grad: Any, output_grad: Any, output: Any, dim: int) -> Any:
@@ -25,12 +18,6 @@ def softmax_grad_push(output_grad: Any, output: Any, output_tangent: Any, dim: i
     """The tangent of y (g - sum(g y)) along that of y."""
     centered = output_grad - F.sum(output_grad * output, (dim,), True)
     return output_tangent * centered - output * F.sum(output_grad * output_tangent, (dim,), True)
-
-
-@declare(fresh=True)
-def log_softmax_grad(grad: Any, result: Any, dim: int) -> Any:
-    """The gradient of a log_softmax."""
-    return F.log_softmax_backward_data(grad, result, dim)
 
 
 def log_softmax_push(input_tangent: Any, result: Any, dim: int) -> Any:

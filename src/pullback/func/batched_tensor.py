@@ -141,8 +141,8 @@ class BatchedTensor(Tensor):
         base = self._value._base
         return None if base is None else batched_at(base, self._dim, self._level)
 
-    def _set_requires_grad(self, value: bool) -> None:
-        self._value._set_requires_grad(value)
+    def _set_requires_grad(self, value: bool, assigned: bool = False) -> None:
+        self._value._set_requires_grad(value, assigned)
         self._forget_moved()
 
     def _forget_moved(self) -> None:

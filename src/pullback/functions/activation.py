@@ -29,7 +29,14 @@ def _apply(function: Callable[..., Any], inplace: bool, input: Tensor, *args: An
 
 @declare(asks=True)
 def functional_relu(input: Tensor, inplace: bool = False) -> Any:
-    """As `relu`, under the name of torch.nn.functional."""
+    """As `relu`, under the name of torch.nn.functional.
+
+    `input` has any shape, and the result has the same. `inplace` writes it into `input`. y = max(0, input).
+
+    >>> import pullback
+    >>> pullback.nn.functional.relu(pullback.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
     if (process.modes and is_told(by_itself=True)) or (type(input) is not Tensor and is_foreign(input)):
         return ask_foreign(functional_relu, (input, inplace))
     return G.relu_(input) if inplace else G.relu(input)
@@ -43,7 +50,14 @@ _METHODS: Any = Tensor
 
 @declare(asks=True)
 def functional_sigmoid(input: Tensor) -> Any:
-    """The method `sigmoid`."""
+    """The method `sigmoid`.
+
+    `input` has any shape, and the result has the same. y = 1 / (1 + e ** -input).
+
+    >>> import pullback
+    >>> pullback.nn.functional.sigmoid(pullback.tensor([0.]))
+    tensor([0.5000])
+    """
     if (process.modes and is_told(by_itself=True)) or (type(input) is not Tensor and is_foreign(input)):
         return ask_about(_METHODS.sigmoid, input)
     return G.sigmoid(input) if isinstance(input, Tensor) else input.sigmoid()
@@ -77,7 +91,15 @@ def relu6(input: Tensor, inplace: bool = False) -> Any:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """Clamp to [min_val, max_val]."""
+    """Clamp to [min_val, max_val].
+
+    `input` has any shape, and the result has the same. `inplace` writes it into `input`. y = min(max(input, min_val),
+    max_val).
+
+    >>> import pullback
+    >>> pullback.nn.functional.hardtanh(pullback.tensor([-3., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _apply(G.hardtanh, inplace, input, min_val, max_val)
@@ -110,7 +132,15 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Any:
 
 @declare(functional=True, found="torch")
 def selu(input: Tensor) -> Any:
-    """ELU with the two constants that keep activations normalised."""
+    """ELU with the two constants that keep activations normalised.
+
+    `input` has any shape, and the result has the same. y = 1.0507 * input above 0, else 1.0507 * 1.6733 * (e ** input -
+    1).
+
+    >>> import pullback
+    >>> pullback.selu(pullback.tensor([0., 1.]))
+    tensor([0.0000, 1.0507])
+    """
     return G.elu(input, _SELU_ALPHA, _SELU_SCALE)
 
 

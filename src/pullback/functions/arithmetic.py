@@ -82,7 +82,14 @@ def reflected_floor_divide(input: Tensor, other: Any) -> Any:
 
 @declare(found="torch and method")
 def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
-    """The remainder of a division rounded down: it has the sign of `other`."""
+    """The remainder of a division rounded down: it has the sign of `other`.
+
+    Tensors and numbers broadcast to one shape, that of the result. y = input - other * floor(input / other).
+
+    >>> import pullback
+    >>> pullback.remainder(pullback.tensor([5., -5.]), 3)
+    tensor([2., 1.])
+    """
     if isinstance(other, TensorBase):
         return G.remainder(number_beside(input, other), other, out=out)
     return G.remainder_scalar(input, other, out=out)
@@ -101,7 +108,14 @@ def reflected_remainder(input: Tensor, other: Any) -> Any:
 
 @declare(found="torch and method")
 def fmod(input: Tensor, other: Any, *, out: Any = None) -> Any:
-    """The remainder of a division rounded towards zero: it has the sign of `input`."""
+    """The remainder of a division rounded towards zero: it has the sign of `input`.
+
+    Tensors and numbers broadcast to one shape, that of the result. y = input - other * trunc(input / other).
+
+    >>> import pullback
+    >>> pullback.fmod(pullback.tensor([5., -5.]), 3)
+    tensor([ 2., -2.])
+    """
     return (G.fmod if isinstance(other, TensorBase) else G.fmod_scalar)(input, other, out=out)
 
 

@@ -24,7 +24,14 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Any:
 
 @declare(found="torch")
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Any:
-    """Complex numbers from magnitudes and angles."""
+    """Complex numbers from magnitudes and angles.
+
+    Both have one shape, that of the result, and one real dtype. y = abs * cos(angle) + 1j * abs * sin(angle).
+
+    >>> import pullback
+    >>> pullback.polar(pullback.tensor([2.]), pullback.tensor([0.]))
+    tensor([2.+0.j])
+    """
     _require_same_float(abs, angle)
     return G.polar(abs, angle, out=out)
 

@@ -95,7 +95,14 @@ def _mirror(input: Tensor) -> Mirror | None:
 
 @declare(complex32=True, structure="elementwise", found="torch")
 def real(input: Tensor) -> Tensor:
-    """A view of the real part; a real tensor itself."""
+    """A view of the real part; a real tensor itself.
+
+    It shares the memory of `input`: a write to it changes the real parts there.
+
+    >>> import pullback
+    >>> pullback.real(pullback.tensor([1 + 2j]))
+    tensor([1.])
+    """
     if input._array.dtype.kind not in "cW":
         return input
     return G.select(G.view_as_real(conj(input) if is_conj(input) else input), -1, 0)
@@ -103,7 +110,14 @@ def real(input: Tensor) -> Tensor:
 
 @declare(complex32=True, found="torch")
 def imag(input: Tensor) -> Tensor:
-    """A view of the imaginary part of a complex tensor."""
+    """A view of the imaginary part of a complex tensor.
+
+    It shares the memory of `input`: a write to it changes the imaginary parts there. A real tensor is refused.
+
+    >>> import pullback
+    >>> pullback.imag(pullback.tensor([1 + 2j]))
+    tensor([2.])
+    """
     if input._array.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if is_conj(input):

@@ -26,7 +26,6 @@ from pullback.backend.dtype import (
     int32,
     int64,
     scalar_type_name,
-    type_name,
     uint8,
 )  # fmt: skip
 from pullback.backend.meta_array import empty_meta
@@ -38,10 +37,10 @@ from pullback.modes.cuts import note_cut
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import dispatch_operation, is_dispatching
 from pullback.modes.switches import process
-from pullback.modes.user_warnings import warn_once
+from pullback.modes.user_warnings import warn_of_lost_parts
 from pullback.tensor.arguments import as_dtype
 from pullback.tensor.foreign_arguments import PLAIN, answers, ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, describe_type
 
 _type = builtins.type
 """Python's own: a function of this module has the name."""
@@ -145,7 +144,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def convert(input: Tensor, wanted: dtype) -> Tensor:
     """The tensor in another dtype, recorded only where the result can require grad."""
     if input.dtype.is_complex and not wanted.is_complex and wanted is not bool_:
-        warn_once("Casting complex values to real discards the imaginary part: `x.real` says that it is meant.")
+        warn_of_lost_parts()
     if wanted.is_floating_point or wanted.is_complex:
         return G.to_copy(input, wanted.numpy_dtype)
     return G.to_integer(input, wanted.numpy_dtype)
@@ -197,7 +196,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | No
 def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
     """The name of the tensor's type, or the tensor in another type."""
     if dtype is None:
-        return type_name(input._array.dtype)
+        return describe_type(input)
     if isinstance(dtype, str):
         found = TYPE_NAME_TO_DTYPE.get(dtype.rpartition(".")[2])
         if found is None:

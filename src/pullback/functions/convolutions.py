@@ -56,7 +56,16 @@ def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Convolve (N, C, D, H, W), or (C, D, H, W), with filters (C_out, C / groups, K_d, K_h, K_w)."""
+    """Convolve (N, C, D, H, W), or (C, D, H, W), with filters (C_out, C / groups, K_d, K_h, K_w).
+
+    `bias` is (C_out,); `stride`, `padding` and `dilation` are numbers or one number per dimension; `padding` may be
+    "same" or "valid". The result is (N, C_out, D', H', W') with D' = (D + 2 * padding - dilation * (K_d - 1) - 1) //
+    stride + 1, and so on.
+
+    >>> import pullback
+    >>> pullback.conv3d(pullback.ones(1, 1, 4, 4, 4), pullback.ones(2, 1, 3, 3, 3)).shape
+    pullback.Size([1, 2, 2, 2, 2])
+    """
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 

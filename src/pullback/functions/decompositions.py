@@ -10,6 +10,7 @@ from pullback.graph.in_place import write_out
 from pullback.kernels.decompositions import check_cholesky
 from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
+from pullback.modes.user_warnings import warn_of_former_function
 from pullback.tensor.return_types import named_results, return_type
 from pullback.tensor.tensor import Tensor
 
@@ -30,6 +31,21 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tenso
     return L if out is None else write_out("linalg_cholesky", out, L)
 
 
+def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """As `linalg.cholesky`, under the older name.
+
+    `input` is (*, n, n), symmetric and positive definite; the result L has its shape. input = L @ L^H, or U^H @ U with
+    `upper`.
+
+    >>> import pullback
+    >>> pullback.cholesky(pullback.tensor([[4., 0.], [0., 9.]]))
+    tensor([[2., 0.],
+            [0., 3.]])
+    """
+    warn_of_former_function("cholesky", "torch.linalg.cholesky")
+    return G.cholesky(input, upper, out=out)
+
+
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """As `cholesky`, with the order of the first minor that is not positive instead of an error."""
     return named_results("linalg_cholesky_ex", G.linalg_cholesky_ex, A, upper=upper, check_errors=check_errors, out=out)
@@ -47,7 +63,16 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 @declare(autocast="float32", returns="Q R", found="torch and method")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
-    """As `linalg.qr`, under the older name."""
+    """As `linalg.qr`, under the older name.
+
+    `input` is (*, m, n). With `some` Q is (*, m, min(m, n)), else square. input = Q @ R, where R has zeros below its
+    diagonal.
+
+    >>> import pullback
+    >>> pullback.qr(pullback.ones(3, 2)).R.shape
+    pullback.Size([2, 2])
+    """
+    warn_of_former_function("qr", "torch.linalg.qr")
     return named_results("qr", G.linalg_qr, input, "reduced" if some else "complete", out=out)
 
 
@@ -76,7 +101,15 @@ def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> 
 
 @declare(autocast="float32", out_dtype="c_types", returns="U S V", found="torch and method")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """U, S and V of A = U diag(S) V^H."""
+    """U, S and V of A = U diag(S) V^H.
+
+    `input` is (*, m, n). With `some` the matrices have min(m, n) columns, else all; without `compute_uv` they are
+    zeros. `linalg.svd` returns V^H in the place of V.
+
+    >>> import pullback
+    >>> pullback.svd(pullback.tensor([[0., 2.], [1., 0.]])).S
+    tensor([2., 1.])
+    """
     if input._array.ndim < 2:
         raise RuntimeError(
             f"linalg.svd: input should have at least 2 dimensions, but has {input._array.ndim} dimensions instead"
@@ -179,6 +212,7 @@ def lu_unpack(
 @declare(out_resized="silently", written_in="functional", found="torch and method")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """As `linalg.lu_factor_ex`, under the older name."""
+    warn_of_former_function("lu", "torch.linalg.lu_factor / torch.linalg.lu_factor_ex")
     LU, pivots, info = G.linalg_lu_factor_ex(A, pivot=pivot)
     results = return_type("_lu_with_info")((LU, pivots, info)) if get_infos else (LU, pivots)
     return results if out is None else write_out("lu", tuple(out), results)

@@ -7,8 +7,8 @@ import math
 import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.checks.shapes import joint_shape
 from pullback.facts import declare
-from pullback.kernels.distances import joint_shape
 from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
@@ -66,7 +66,14 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 @declare(functional=True, written_in="c", found="torch")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input1 @ weight[o] @ input2` for each output o, plus `bias`."""
+    """`input1 @ weight[o] @ input2` for each output o, plus `bias`.
+
+    `input1` is (*, n), `input2` (*, m), `weight` (out, n, m), `bias` (out,) and the result (*, out).
+
+    >>> import pullback
+    >>> pullback.nn.functional.bilinear(pullback.ones(4, 2), pullback.ones(4, 3), pullback.ones(5, 2, 3)).shape
+    pullback.Size([4, 5])
+    """
     a, b, w = input1._array, input2._array, weight._array
     if not a.dtype == b.dtype == w.dtype:
         given = ", ".join(scalar_type_name(array.dtype) for array in (a, b, w))

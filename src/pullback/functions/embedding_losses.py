@@ -86,7 +86,17 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
     swap: bool = False, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """How much the anchor is not nearer to the positive than to the negative by `margin`."""
+    """How much the anchor is not nearer to the positive than to the negative by `margin`.
+
+    The three tensors are (N, D), or (D,). The distances are norms of order `p` of the differences, to which `eps` is
+    added; `swap` takes the distance of positive and negative where that is smaller. `reduction` is "mean", "sum" or
+    "none". y = max(0, margin + d(anchor, positive) - d(anchor, negative)).
+
+    >>> import pullback
+    >>> a, n = pullback.zeros(1, 2), pullback.tensor([[3., 4.]])
+    >>> pullback.nn.functional.triplet_margin_loss(a, a, n, margin=6.)
+    tensor(1.0000)
+    """
     number = _reduction(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

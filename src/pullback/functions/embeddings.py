@@ -15,7 +15,7 @@ from pullback.tensor.tensor import Tensor
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    """The rows of `weight` at `indices`. The gradient is dense, also with `sparse`.
+    """The rows of `weight` at `indices`; with `sparse`, the gradient holds only these rows.
 
     >>> import pullback
     >>> pullback.embedding(pullback.tensor([[1.0], [2.0], [3.0]]), pullback.tensor([2, 0]))
@@ -83,5 +83,6 @@ def embedding_bag(
         mode,
         -1 if padding_idx is None else padding_idx,
         scale_grad_by_freq,
+        sparse,
     )
     return result, owner, sizes, chosen

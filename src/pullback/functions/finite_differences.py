@@ -23,7 +23,15 @@ def diff(
     out: Any = None,
     axis: Any = None,
 ) -> Any:
-    """The differences of neighbours along `dim`, taken `n` times."""
+    """The differences of neighbours along `dim`, taken `n` times.
+
+    The result is smaller by `n` along `dim`. `prepend` and `append` are joined to `input` before. y[i] = input[i + 1] -
+    input[i].
+
+    >>> import pullback
+    >>> pullback.diff(pullback.tensor([1, 3, 6]))
+    tensor([2, 3])
+    """
     dim = dim if axis is None else axis
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")

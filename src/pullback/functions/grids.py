@@ -54,7 +54,14 @@ def _not_broadcastable(shapes: list[tuple[int, ...]]) -> RuntimeError:
 
 @declare(written_in="functional", found="torch")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors, each expanded to their common shape."""
+    """The tensors, each expanded to their common shape.
+
+    Sizes are compared from the last dimension on; 1 goes with every size.
+
+    >>> import pullback
+    >>> [t.shape for t in pullback.broadcast_tensors(pullback.ones(2, 1), pullback.ones(3))]
+    [pullback.Size([2, 3]), pullback.Size([2, 3])]
+    """
     given = _flat(tensors)
     try:
         shape = broadcast_shape(*[t._array.shape for t in given])

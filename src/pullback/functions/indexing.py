@@ -73,9 +73,9 @@ _BASIC = frozenset((int, slice))
 def _basic_views(input: Tensor, index: tuple[Any, ...]) -> Tensor:
     """One view after another for an index of numbers and slices: what `take_apart` does, without the rest."""
     result, dim = input, 0
-    for real_dim, item in enumerate(index):
+    for place, item in enumerate(index):
         if type(item) is int:
-            result = G.select(result, dim, _checked_position(result, dim, item, real_dim))
+            result = G.select(result, dim, _checked_position(result, dim, item, place))
             continue
         if item.start is not None or item.stop is not None or item.step is not None:
             bounds = _slice_bounds(result, dim, item)
@@ -123,7 +123,8 @@ def _is_mask_of(index: Any, input: Tensor) -> bool:
     return bool(mask.dtype.kind == "b" and mask.ndim > 0 and mask.shape == input._array.shape[: mask.ndim])
 
 
-def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> int:
+def _checked_position(input: Tensor, dim: int, position: int, place: int) -> int:
+    """A position that lies inside; the error counts dimensions as PyTorch's does, by the place in the index."""
     shape = input._array.shape
     if not -_LONGEST <= position < _LONGEST:
         raise ValueError("Overflow when unpacking long long")
@@ -134,7 +135,7 @@ def _checked_position(input: Tensor, dim: int, position: int, real_dim: int) -> 
         )
     size = shape[dim]
     if not -size <= position < size:
-        raise IndexError(f"index {position} is out of bounds for dimension {real_dim} with size {size}")
+        raise IndexError(f"index {position} is out of bounds for dimension {place} with size {size}")
     return position
 
 
@@ -186,25 +187,23 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
         if ndim == 0 and len(items) == 1 and type(items[0]) is int:
             _checked_position(input, 0, items[0], 0)
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    result, dim, real_dim = input, 0, 0
+    result, dim = input, 0
     positions: list[Tensor] = []
     dims: list[int] = []
-    for item in items:
+    for place, item in enumerate(items):
         if item is None:
             result = G.unsqueeze(result, dim)
             dim += 1
         elif item is Ellipsis:
             dim += ndim - specified
-            real_dim += ndim - specified
         elif type(item) is int:
-            result = G.select(result, dim, _checked_position(result, dim, item, real_dim))
-            real_dim += 1
+            result = G.select(result, dim, _checked_position(result, dim, item, place))
         elif isinstance(item, slice):
             if item.start is not None or item.stop is not None or item.step is not None:
                 bounds = _slice_bounds(result, dim, item)
                 if bounds != (0, result._array.shape[dim], 1) or item.start not in (None, 0):
                     result = G.slice_view(result, dim, *bounds)
-            dim, real_dim = dim + 1, real_dim + 1
+            dim += 1
         else:
             if item._array.ndim == 0 and has_values(item._array) and item._array.dtype.char in _TRUTHS:
                 result = G.unsqueeze(result, dim)
@@ -213,7 +212,7 @@ def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[i
                 found = _positions(item, result, dim)
             positions += found
             dims += range(dim, dim + len(found))
-            dim, real_dim = dim + len(found), real_dim + len(found)
+            dim += len(found)
     return result, positions, tuple(dims)
 
 

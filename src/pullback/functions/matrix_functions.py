@@ -71,7 +71,15 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
 @taken_whole
 @declare(autocast="float32", found="torch and method")
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
-    """As `linalg.inv`."""
+    """As `linalg.inv`.
+
+    `input` is a square matrix, or a batch of them (*, n, n), and the result has its shape. input @ y is the identity.
+
+    >>> import pullback
+    >>> pullback.inverse(pullback.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
     return linalg_inv(input, out=out)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.checks.factors import c_name
 from pullback.checks.matrices import require_floating
 from pullback.errors import not_a_tensor
 from pullback.facts import declare
@@ -159,6 +160,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     >>> pullback.tensordot(pullback.ones(2, 3, 4), pullback.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
     pullback.Size([2, 5])
     """
+    if a._array.dtype != b._array.dtype:
+        raise RuntimeError(
+            f"both inputs should have same dtype: they are {c_name(a._array.dtype)} and {c_name(b._array.dtype)}"
+        )
     left, right = _contracted(a, b, dims)
     for i, j in zip(left, right, strict=True):
         first_size, second_size = a._array.shape[i], b._array.shape[j]
@@ -211,6 +216,8 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
 @declare(written_in="functional", found="torch")
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """The product of several matrices, in the order that needs the fewest multiplications."""
+    warn_once("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+              "instead, which takes a list of tensors.")  # fmt: skip
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
     if not matrices:
@@ -263,8 +270,8 @@ def _check_chain(matrices: list[Any]) -> None:
             raise RuntimeError(f"multi_dot(): tensor {position} must be 2D but got {matrix._array.ndim}D")
         if matrix._array.dtype != matrices[0]._array.dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {matrices[0].dtype} and tensor "
-                f"{position} {matrix.dtype}"
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{c_name(matrices[0]._array.dtype)} and tensor {position} {c_name(matrix._array.dtype)}"
             )
     for position in range(len(matrices) - 1):
         first, second = matrices[position]._array.shape, matrices[position + 1]._array.shape

@@ -39,6 +39,7 @@ from pullback.graph.in_place import alias_of
 from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
+from pullback.modes.user_warnings import warn_once
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
@@ -55,6 +56,8 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
 @declare(shows_memory=True, found="method")
 def storage(input: Tensor) -> TypedStorage:
     """The storage this tensor is a view of, as elements."""
+    warn_once("TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+              "class: use tensor.untyped_storage().")  # fmt: skip
     return TypedStorage(_stored_bytes(input), input.dtype, resize=partial(_resize_storage, input))
 
 

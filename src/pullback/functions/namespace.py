@@ -16,7 +16,7 @@ FILES = {
     "conversion": "item tolist numpy to convert type type_as dequantize method_cpu method_cuda double float half method_bfloat16 long int short char byte bool chalf cfloat cdouble get_device is_complex is_floating_point is_signed",
     "convolutions": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution conv_tbc",
     "ctc": "ctc_loss",
-    "decompositions": "linalg_cholesky linalg_cholesky_ex linalg_qr qr geqrf linalg_svd linalg_svdvals svd linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_lu linalg_lu_factor linalg_lu_factor_ex lu_unpack lu linalg_ldl_factor linalg_ldl_factor_ex orgqr",
+    "decompositions": "linalg_cholesky cholesky linalg_cholesky_ex linalg_qr qr geqrf linalg_svd linalg_svdvals svd linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_lu linalg_lu_factor linalg_lu_factor_ex lu_unpack lu linalg_ldl_factor linalg_ldl_factor_ex orgqr",
     "deprecated_products": "method_addmm method_addmm_ public_addmm method_addmv method_addmv_ public_addmv method_addr method_addr_ public_addr method_addbmm method_addbmm_ public_addbmm method_baddbmm method_baddbmm_ public_baddbmm",
     "deprecated_signatures": "method_add public_add method_add_ method_sub public_sub method_sub_ method_addcmul public_addcmul method_addcmul_ method_addcdiv public_addcdiv method_addcdiv_",
     "differentiation": "method_backward",

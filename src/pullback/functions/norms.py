@@ -39,7 +39,15 @@ def norm(
 
 @declare(functional=True, written_in="c", found="torch")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The norms of the differences of two lists of vectors."""
+    """The norms of the differences of two lists of vectors.
+
+    Both are (N, D), or (D,), and broadcast; the result is (N,), or has the last dimension with size 1 (`keepdim`). y =
+    (sum over d of abs(x1 - x2 + eps) ** p) ** (1 / p).
+
+    >>> import pullback
+    >>> pullback.nn.functional.pairwise_distance(pullback.zeros(1, 2), pullback.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     first: Any = x1
     last = max(first.ndim, x2.ndim) - 1
     return G.norm_dim(G.add_scalar(first - x2, eps), p, last, keepdim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.checks.shapes import nothing_to_pool
 from pullback.facts import declare
 from pullback.tensor.arguments import as_int
 from pullback.tensor.tensor import Tensor
@@ -38,11 +39,8 @@ def _one(function: str, input: Tensor, output_size: Any) -> int:
             f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for argument #1 'self' (while "
             f"checking arguments for {function})"
         )
-    if 0 in input._array.shape[1:]:
-        raise RuntimeError(
-            f"{function.replace('avg_pool1d', 'avg_pool2d')}(): Expected input to have non-zero size for non-batch "
-            f"dimensions, but input has sizes {list(input._array.shape)}"
-        )
+    if 0 in input._array.shape[-1 if "avg" in function else 1 :]:
+        raise nothing_to_pool(function.replace("avg_pool1d", "avg_pool2d"), input._array.shape)
     if isinstance(output_size, (tuple, list)):
         if len(output_size) != 1:
             raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")

@@ -66,7 +66,8 @@ def _float(self: Tensor) -> float:
 
 
 def _int(self: Tensor) -> int:
-    _warn_scalar(self)
+    if self._requires_grad:
+        note_cut("item", None, self)
     return int(_real_number(_only_element(self)))
 
 

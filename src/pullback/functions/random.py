@@ -20,6 +20,7 @@ from pullback.functions.grids import broadcast_shapes
 from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.history import bump_version, check_in_place, gradient_edge, rebase_history
 from pullback.graph.in_place import check_overlap, write_out
+from pullback.graph.tangents import levels_of, set_tangent, tangent_at, zeros_like_input
 from pullback.graph.zero_gradient import attach_zero_node, zero_node
 from pullback.modes.interception import draws, interceptable, overridable
 from pullback.modes.switches import process, switches
@@ -221,7 +222,14 @@ def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
 @draws("parameters")
 @interceptable
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Tensor:
-    """Normal numbers with given means and standard deviations."""
+    """Normal numbers with given means and standard deviations.
+
+    Both are tensors, which have one number of elements, or one is a number; two numbers need a `size`.
+
+    >>> import pullback
+    >>> pullback.normal(0.0, 1.0, size=(2, 3)).shape
+    pullback.Size([2, 3])
+    """
     generator = options.pop("generator", None)
     if size is not None:
         dtype = as_numpy_dtype(options.get("dtype")) or default_float()
@@ -246,7 +254,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) ->
     if given and (not process.changed or switches.records):
         number = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
         attach_zero_node(result, f"NormalBackward{number}", given)
-    return result
+    return _without_slope(result, mean, std)
 
 
 @draws("parameters")
@@ -269,7 +277,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
         result = new_tensor(draw.bernoulli(input._array, generator))
     if input._requires_grad and (not process.changed or switches.records):
         attach_zero_node(result, "BernoulliBackward0", (input,))
-    return result if out is None else write_out("bernoulli", out, result)
+    return _without_slope(result, input) if out is None else write_out("bernoulli", out, result)
 
 
 @draws("rows")
@@ -302,7 +310,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     result = new_tensor(draw.poisson(input._array, generator))
     if input._requires_grad and (not process.changed or switches.records):
         attach_zero_node(result, "PoissonBackward0", (input,))
-    return result
+    return _without_slope(result, input)
 
 
 @declare(found="torch")
@@ -310,6 +318,8 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 @interceptable
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Numbers of successes among `count` trials."""
+    if process.changed and levels_of((count, prob)):
+        raise NotImplementedError("Trying to use forward AD with aten::binomial that does not support it.")
     result = new_tensor(draw.binomial(count._array, prob._array, generator))
     attach_unimplemented("binomial", (result,), (count, prob))
     return result
@@ -332,7 +342,18 @@ def _fill(input: Tensor, node_name: str, fill: Callable[[Any], Any]) -> Tensor:
     bump_version(input)
     if node is not None:
         rebase_history(input, node)
+    if process.changed:
+        for level in levels_of(input):
+            tangent_at(input, level).zero_()
     return input
+
+
+def _without_slope(result: Tensor, *parameters: Any) -> Tensor:
+    """What was drawn, whose tangents are zero where its parameters have some."""
+    if process.changed:
+        for level in levels_of(parameters):
+            set_tangent(result, level, zeros_like_input(result))
+    return result
 
 
 def _plain(value: Any) -> Any:

@@ -109,7 +109,15 @@ def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
 
 @declare(found="torch and method")
 def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """The tensor repeated along its last dimensions."""
+    """The tensor repeated along its last dimensions.
+
+    Each number says how often a dimension is repeated, the last one that of the last dimension; where there are fewer
+    numbers than dimensions, the first ones are not repeated.
+
+    >>> import pullback
+    >>> pullback.tile(pullback.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     times = sizes((named["dims"],) if named else dims, "tile", "dims")
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 

@@ -112,7 +112,14 @@ def nansum(
     axis: Any = None,
     keepdims: Any = None,
 ) -> Tensor:
-    """The sum that counts NaN as zero."""
+    """The sum that counts NaN as zero.
+
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`).
+
+    >>> import pullback
+    >>> pullback.nansum(pullback.tensor([1., pullback.nan, 2.]))
+    tensor(3.)
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     if dtype is not None:
@@ -135,7 +142,15 @@ def nanmean(
     axis: Any = None,
     keepdims: Any = None,
 ) -> Tensor:
-    """The mean of the elements that are numbers."""
+    """The mean of the elements that are numbers.
+
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). It is nan
+    where no element is a number.
+
+    >>> import pullback
+    >>> pullback.nanmean(pullback.tensor([1., pullback.nan, 2.]))
+    tensor(1.5000)
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     if not (input.is_floating_point() or input.is_complex()):  # attached at run time

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.checks.numbers import checked_number
 from pullback.errors import wrong_type
 from pullback.facts import declare
 from pullback.functions.direct_writes import fills_plainly
@@ -13,10 +14,10 @@ from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.history import bump_version
 from pullback.graph.in_place import in_place, write_out
 from pullback.graph.overwriting import overwrite
-from pullback.kernels.creation import checked_number
 from pullback.kernels.masking import masked_fill as masked_fill_kernel
 from pullback.kernels.overwriting import overwriting, write_value
 from pullback.modes.switches import process
+from pullback.modes.user_warnings import warn_once
 from pullback.tensor.foreign_arguments import is_foreign
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -108,6 +109,9 @@ def _scatter_reducing(input: Tensor, dim: int, index: Tensor, source: Any, reduc
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
     if not isinstance(source, TensorBase):
         source = G.fill(G.zeros_in_shape(input, index._array.shape), source)
+    else:
+        warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+                  "PyTorch release. Use torch.scatter_reduce instead for more reduction options.")  # fmt: skip
     result = G.scatter_reduce(input, dim, index, source, names[reduce])
     if result._requires_grad and not process.finishing:  # PyTorch has a derivative of scatter_reduce alone
         result = result.detach()

@@ -58,7 +58,15 @@ def searchsorted(
     sorted_sequence: Tensor, input: Any = None, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Tensor | None = None, out: Any = None, values: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Where each value would be inserted into the last dimension of a sorted sequence."""
+    """Where each value would be inserted into the last dimension of a sorted sequence.
+
+    The result has the shape of the values, in int64 (int32 with `out_int32`): how many elements of the sequence are
+    smaller, or with `right`=True (`side`="right") not greater. `sorter` sorts a sequence that is not.
+
+    >>> import pullback
+    >>> pullback.searchsorted(pullback.tensor([1, 3, 5]), pullback.tensor([3, 4]))
+    tensor([1, 2])
+    """
     given = input if values is None else values
     if given is None or isinstance(given, (list, tuple)):
         raise not_a_tensor("searchsorted", "input", 2, given)
@@ -75,7 +83,15 @@ def searchsorted(
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
 ) -> Tensor:
-    """Which interval between sorted boundaries each value lies in."""
+    """Which interval between sorted boundaries each value lies in.
+
+    `boundaries` is a sorted vector; the result has the shape of `input`. y is the i with boundaries[i - 1] < input <=
+    boundaries[i], or with `right` boundaries[i - 1] <= input < boundaries[i].
+
+    >>> import pullback
+    >>> pullback.bucketize(pullback.tensor([3, 6]), pullback.tensor([1, 3, 5]))
+    tensor([1, 3])
+    """
     if boundaries._array.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

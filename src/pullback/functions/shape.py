@@ -9,6 +9,7 @@ from pullback.backend.array_module import as_array, cast_array, has_internal_ove
 from pullback.backend.device import in_use
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.logical_array import has_values
+from pullback.checks.shapes import infer_shape
 from pullback.errors import dim_out_of_range, no_signature_fits, not_a_tensor, wrong_type
 from pullback.facts import declare
 from pullback.functions.direct_writes import writes_plainly
@@ -17,10 +18,10 @@ from pullback.graph.in_place import check_overlap, check_partial_overlap, in_pla
 from pullback.graph.overwriting import overwrite
 from pullback.kernels.broadcasting import is_expandable_to
 from pullback.kernels.overwriting import write_value
-from pullback.kernels.shape import infer_shape, view_dtype
+from pullback.kernels.shape import view_dtype
 from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
-from pullback.modes.user_warnings import warn_once
+from pullback.modes.user_warnings import warn_of_lost_parts, warn_once
 from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
@@ -218,7 +219,15 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 @declare(found="torch and method")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """A view in the shape `size`, with dimensions of size 1 repeated."""
+    """A view in the shape `size`, with dimensions of size 1 repeated.
+
+    `size` may have more dimensions, in front. Memory is not copied: the repeated elements are one.
+
+    >>> import pullback
+    >>> pullback.broadcast_to(pullback.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return G.expand(input, sizes((size,), "broadcast_to", "size"))
 
 
@@ -278,7 +287,14 @@ def wrap_new_dim(dim: int, ndim: int) -> int:
 
 @declare(found="torch and method")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """A view with two dimensions exchanged."""
+    """A view with two dimensions exchanged.
+
+    As `transpose`, under NumPy's name.
+
+    >>> import pullback
+    >>> pullback.swapaxes(pullback.ones(2, 3, 4), 0, 2).shape
+    pullback.Size([4, 3, 2])
+    """
     return G.transpose(input, axis0, axis1)
 
 
@@ -461,6 +477,8 @@ def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: 
         if is_foreign(src):
             return ask_foreign(copy_, (input, src, non_blocking))
         raise not_a_tensor("copy_", "other", 1, src)
+    if src._array.dtype.kind in "cW" and input._array.dtype.kind not in "cWb":
+        warn_of_lost_parts()
     if src is input and has_internal_overlap(input._array):
         check_in_place(input, "copy", records=input._requires_grad and (not process.changed or switches.records))
         bump_version(input)

@@ -16,7 +16,7 @@ from pullback.backend.dtype import (
 from pullback.creation.filled import ones
 from pullback.facts import declare
 from pullback.modes.interception import taken_whole
-from pullback.modes.user_warnings import warn_user
+from pullback.modes.user_warnings import warn_once, warn_user
 from pullback.tensor.tensor import Tensor
 
 
@@ -33,6 +33,9 @@ def stft(
     >>> pullback.stft(pullback.ones(16), 4, return_complex=True).shape
     pullback.Size([3, 17])
     """
+    if window is None:
+        warn_once("A window was not provided. A rectangular window will be applied, which is known to cause spectral "
+                  "leakage: pass window=torch.hann_window(n_fft), or torch.ones(n_fft) if it is meant.")  # fmt: skip
     hop, width = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     whole_complex = input._array.dtype.kind == "c" or (window is not None and window._array.dtype.kind == "c")
     if return_complex is None:
@@ -42,6 +45,9 @@ def stft(
                 "return_complex=True in a future PyTorch release."
             )
         return_complex = True
+    if not return_complex:
+        warn_once("stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
+                  "tensors for all inputs: torch.view_as_real makes real ones of them.")  # fmt: skip
     one_sided = not whole_complex if onesided is None else onesided
     if one_sided and whole_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
@@ -122,6 +128,9 @@ def istft(
     normalized: bool = False, onesided: Any = None, length: Any = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
     """The signal whose `stft` is nearest to `input`."""
+    if window is None:
+        warn_once("A window was not provided. A rectangular window will be applied. Please provide the same window used by "
+                  "stft to make the inversion lossless.")  # fmt: skip
     hop, width = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     call = _describe_istft(input, n_fft, hop, width, window, center, normalized, onesided, length, return_complex)
     one_sided = _check_istft(call, input, n_fft, hop, width, window, onesided, return_complex)

@@ -11,6 +11,7 @@ from pullback.facts import declare
 from pullback.graph.in_place import write_out
 from pullback.kernels.solvers import check_solution
 from pullback.modes.interception import interceptable, taken_whole
+from pullback.modes.user_warnings import warn_of_former_function
 from pullback.tensor.return_types import named_results
 from pullback.tensor.tensor import Tensor, wrap_dim
 
@@ -66,6 +67,7 @@ def triangular_solve(
     out: Any = None,
 ) -> Any:
     """X of AX = b for a triangular A, or its adjoint."""
+    warn_of_former_function("triangular_solve", "torch.linalg.solve_triangular")
     if input._array.dtype != A._array.dtype:
         first, second = scalar_type_name(input._array.dtype), scalar_type_name(A._array.dtype)
         raise RuntimeError(

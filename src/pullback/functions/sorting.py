@@ -39,7 +39,15 @@ def sort(
 def argsort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: Any = None
 ) -> Tensor:
-    """The indices that sort along `dim`."""
+    """The indices that sort along `dim`.
+
+    The result has the shape of `input`, in int64. `descending` begins with the greatest; `stable` keeps equal elements
+    in their order. nan counts as the greatest.
+
+    >>> import pullback
+    >>> pullback.argsort(pullback.tensor([3., 1., 2.]))
+    tensor([1, 2, 0])
+    """
     dim = dim if axis is None else axis
     return G.argsort(input, dim, descending)
 
@@ -124,7 +132,15 @@ def nanmedian(
 def mode(
     input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
-    """The most frequent element along `dim`, and an index of it."""
+    """The most frequent element along `dim`, and an index of it.
+
+    Of several elements that are as frequent it is the smallest. Both results lack `dim`, or have it with size 1
+    (`keepdim`).
+
+    >>> import pullback
+    >>> pullback.mode(pullback.tensor([2, 1, 2])).values
+    tensor(2)
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     return named_results("mode", G.mode, input, dim, keepdim, out=out)

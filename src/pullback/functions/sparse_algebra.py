@@ -14,6 +14,7 @@ from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
 from pullback.facts import declare, names_with
 from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_values, recorded_values, shown_as
+from pullback.graph.tangents import forward_not_implemented, tangents_flow
 from pullback.modes.switches import process, switches
 from pullback.tensor.sparse_tensor import (
     CompressedTensor,
@@ -22,7 +23,7 @@ from pullback.tensor.sparse_tensor import (
     SparseTensor,
     new_sparse_tensor,
 )
-from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, describe_type, new_tensor, wrap_dim
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 SPARSE_ENOUGH = 8
@@ -115,6 +116,8 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None, *, layout: Any = Non
         return _compress(input, _COMPRESSED[layout.name])
     if isinstance(input, SparseTensor):
         return to_sparse_coo(input) if isinstance(input, CompressedTensor) else input
+    if process.changed and tangents_flow(input):
+        raise forward_not_implemented("_to_sparse")
     filled = input._array != 0
     leading = filled.ndim if sparse_dim is None else sparse_dim
     if leading < filled.ndim:
@@ -384,7 +387,8 @@ def _of_values(name: str) -> Any:
     """A method that works on the values alone: one that keeps zero, and is linear where indices may repeat."""
 
     def on_values(input: SparseTensor, *args: Any, **options: Any) -> Any:
-        return with_values(input, getattr(values_of(input), name)(*args, **options))
+        result = getattr(values_of(input), name)(*args, **options)
+        return with_values(input, result) if isinstance(result, Tensor) else describe_type(input)
 
     on_values.__name__ = name
     return on_values

@@ -102,7 +102,17 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: float) -> N
 @declare(found="torch and method")
 @interceptable
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Any:
-    """The covariances of the rows of `input`, whose columns are observations with frequencies and weights."""
+    """The covariances of the rows of `input`, whose columns are observations with frequencies and weights.
+
+    `input` is (variables, observations), or one variable, and the result (variables, variables), or a number.
+    `fweights` says how often each observation was made, `aweights` how much it counts; sums of products are divided by
+    the number of observations less `correction`.
+
+    >>> import pullback
+    >>> pullback.cov(pullback.tensor([[1., 2., 3.], [3., 2., 1.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     given: Any = input
     if given.ndim > 2:
         raise RuntimeError(
@@ -165,7 +175,16 @@ def _observation_weights(rows: Any, fweights: Any, aweights: Any) -> Any:
 
 @declare(found="torch and method")
 def corrcoef(input: Tensor) -> Any:
-    """The correlation coefficients of the rows of `input`."""
+    """The correlation coefficients of the rows of `input`.
+
+    `input` is (variables, observations), and the result (variables, variables), each element in [-1, 1]. y[i, j] =
+    cov[i, j] / sqrt(cov[i, i] * cov[j, j]).
+
+    >>> import pullback
+    >>> pullback.corrcoef(pullback.tensor([[1., 2., 3.], [3., 2., 1.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
     if input.ndim > 2:
         raise RuntimeError(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"

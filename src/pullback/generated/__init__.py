@@ -99,8 +99,9 @@ _FAMILIES = {
     """,
     "grid_sampling": """
         grid_sampler_2d GridSampler2dNode grid_sampler_3d GridSampler3dNode grid_points GridPointsBackward0
-        grid_slopes point_positions take_points TakePointsBackward0 put_points PutPointsBackward0
-        affine_grid_generator AffineGridGeneratorBackward0 affine_grid_back AffineGridBackBackward0
+        grid_slopes reflected_slopes ReflectedSlopesBackward0 point_positions take_points TakePointsBackward0
+        put_points PutPointsBackward0 affine_grid_generator AffineGridGeneratorBackward0 affine_grid_back
+        AffineGridBackBackward0
     """,
     "grouped_products": """
         grouped_mm GroupedMmBackward0
@@ -133,9 +134,9 @@ _FAMILIES = {
         mse_loss MseLossBackward0 smooth_l1_loss SmoothL1LossBackward0 huber_loss HuberLossBackward0 soft_margin_loss
         SoftMarginLossBackward0 binary_cross_entropy BinaryCrossEntropyBackward0 binary_cross_entropy_with_logits
         BinaryCrossEntropyWithLogitsBackward0 multi_margin_loss MultiMarginLossBackward0 multi_margin_weights
-        multilabel_margin_loss MultilabelMarginLossBackward0 multilabel_margin_weights ctc_loss CtcLossBackward0
-        ctc_loss_grad CtcLossGradBackward0 nll_loss NllLossBackward0 nll_loss2d NllLoss2dNode nll_loss_grad
-        NllLossGradBackward0
+        MultiMarginWeightsBackward0 multilabel_margin_loss MultilabelMarginLossBackward0 multilabel_margin_weights
+        MultilabelMarginWeightsBackward0 ctc_loss CtcLossBackward0 ctc_loss_grad CtcLossGradBackward0 nll_loss
+        NllLossBackward0 nll_loss2d NllLoss2dNode nll_loss_grad NllLossGradBackward0
     """,
     "lu": """
         linalg_lu_factor_ex LinalgLuFactorExBackward0 linalg_lu LinalgLuBackward0 lu_unpack LuUnpackBackward0
@@ -277,8 +278,8 @@ _FAMILIES = {
 }
 _FORMULAS = {
     "activation": """
-        relu_grad small_sigmoid silu_grad mish_slope sigmoid_slope softplus_grad_again gelu_bend gelu_tanh_bend
-        elu_grad_again glu_grad logit_grad
+        small_sigmoid silu_grad mish_slope sigmoid_slope softplus_grad_again gelu_bend gelu_tanh_bend elu_grad_again
+        glu_grad logit_grad
     """,
     "along_dim": """
         put_along add_along put_reduced
@@ -328,8 +329,8 @@ _FORMULAS = {
         fft_r2c_back fft_c2r_back
     """,
     "grid_sampling": """
-        grid_sample_back_input grid_sample_back_grid parts_of_points times_weights polynomial_of slope_of
-        polynomials_of
+        grid_sample_back_input grid_sample_back_grid slopes_of_points parts_of_points times_weights polynomial_of
+        slope_of
     """,
     "indexing": """
         index_back index_select_back take_back masked_select_back
@@ -396,8 +397,7 @@ _FORMULAS = {
         copysign_grad sgn_grad
     """,
     "softmaxes": """
-        softmax_grad softmax_grad_again softmax_grad_push log_softmax_grad log_softmax_push logsumexp_grad
-        logsumexp_push
+        softmax_grad_again softmax_grad_push log_softmax_push logsumexp_grad logsumexp_push
     """,
     "solvers": """
         solve_matrix_back solve_adjoint solve_triangular_back triangular_right_back triangular_matrix_back

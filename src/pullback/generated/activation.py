@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pullback.generated as F
+from pullback.checks.activation import glu as glu_check
 from pullback.kernels.activation import (
     celu as celu_kernel, elu as elu_kernel, gelu as gelu_kernel, glu as glu_kernel, hardshrink as hardshrink_kernel,
     hardsigmoid as hardsigmoid_kernel, hardswish as hardswish_kernel, hardtanh as hardtanh_kernel,
     leaky_relu as leaky_relu_kernel, logsigmoid as logsigmoid_kernel, mish as mish_kernel,
-    prelu_kernel as prelu_kernel_kernel, relu as relu_kernel, relu_grad as relu_grad_kernel,
-    rrelu_with_noise as rrelu_with_noise_kernel, sigmoid as sigmoid_kernel, silu as silu_kernel,
-    softplus as softplus_kernel, softshrink as softshrink_kernel, threshold as threshold_kernel,
+    prelu_kernel as prelu_kernel_kernel, relu as relu_kernel, rrelu_with_noise as rrelu_with_noise_kernel,
+    sigmoid as sigmoid_kernel, silu as silu_kernel, softplus as softplus_kernel, softshrink as softshrink_kernel,
+    threshold as threshold_kernel,
 )  # fmt: skip
 from pullback.kernels.activation_gradients import (
     elu_backward as elu_backward_kernel, gelu_backward as gelu_backward_kernel,
@@ -51,6 +52,11 @@ rrelu_with_noise_overwriting = overwriting(rrelu_with_noise_kernel)
 threshold_overwriting = overwriting(threshold_kernel)
 
 
+@native
+def relu_grad_of_input(grad: Any, result: Any, owned: bool = False) -> Any:
+    return threshold_backward_kernel(grad, result, 0)
+
+
 class ReluBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "relu"
@@ -63,7 +69,7 @@ class ReluBackward0(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (relu_grad_kernel(grads[0], result._array),)
+        return (relu_grad_of_input(grads[0], result._array, owned),)
 
 
 def relu(input: Tensor) -> Tensor:
@@ -949,7 +955,11 @@ class GluBackward0(OperationNode):
 
 
 def glu(input: Tensor, dim: Any = -1, *, axis: Any = None) -> Tensor:
-    """Multiply the first half along `dim` by the sigmoid of the second."""
+    """Multiply the first half along `dim` by the sigmoid of the second.
+
+    The size of `dim` must be even, and is half as large in the result. y = a * sigmoid(b), where a and b are the
+    halves.
+    """
     if axis is not None:
         dim = axis
     if process.diverted or not isinstance(input, TensorBase):
@@ -957,6 +967,7 @@ def glu(input: Tensor, dim: Any = -1, *, axis: Any = None) -> Tensor:
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        glu_check(input._array, dim)
         computed: Any = glu_kernel(input._array, dim)
     except Exception as error:
         raise refuse("glu", error, locals()) from None

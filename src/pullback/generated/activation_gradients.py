@@ -4,7 +4,7 @@ from pullback.recording.families import load_family
 
 load_family(
     globals(),
-    kernels="activation_gradients",
+    kernels="activation_gradients softmaxes",
     native_lines="""
     tanh_backward_grad_of_output_grad tanh_backward_grad_of_output
     sigmoid_backward_grad_of_output_grad sigmoid_backward_grad_of_output

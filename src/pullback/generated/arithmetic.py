@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.arithmetic import gcd as gcd_check, lcm as lcm_check
 from pullback.kernels.arithmetic import (
     add as add_kernel, add_scalar as add_scalar_kernel, addcdiv as addcdiv_kernel, addcmul as addcmul_kernel,
     conjugated as conjugated_kernel, div as div_kernel, div_rounded as div_rounded_kernel,
@@ -986,10 +987,10 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("neg", (input,), out)) is not PROCEED:
             return taken
-    input_array = input._array
     try:
+        input_array = input._array
         computed: Any = neg_kernel(input_array)
-    except MemoryError as error:
+    except Exception as error:
         raise refuse("neg", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
@@ -1103,7 +1104,11 @@ class AddcmulBackward0(OperationNode):
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Any = None) -> Tensor:
-    """Add `value * tensor1 * tensor2` to `input`."""
+    """Add `value * tensor1 * tensor2` to `input`.
+
+    The three tensors broadcast to one shape, that of the result; `value` is a number. y = input + value * tensor1 *
+    tensor2.
+    """
     if (
         process.diverted
         or out is not None
@@ -1213,7 +1218,11 @@ class AddcdivBackward0(OperationNode):
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Any = None) -> Tensor:
-    """Add `value * tensor1 / tensor2` to `input`."""
+    """Add `value * tensor1 / tensor2` to `input`.
+
+    The three tensors broadcast to one shape, that of the result; `value` is a number. Integers are refused: y = input +
+    value * tensor1 / tensor2.
+    """
     if (
         process.diverted
         or out is not None
@@ -1281,6 +1290,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
+    gcd_check(input_array, other_array)
     try:
         computed: Any = gcd_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:
@@ -1306,6 +1316,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     other_array = other._array
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
+    lcm_check(input_array, other_array)
     try:
         computed: Any = lcm_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:

@@ -75,7 +75,11 @@ class MaximumBackward0(OperationNode):
 
 
 def maximum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The greater of two elements; nan if one is."""
+    """The greater of two elements; nan if one is.
+
+    `input` and `other` broadcast to one shape, that of the result, in the dtype that both promote to. Where they are
+    equal, each gets half of the gradient.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("maximum", (input, other), out)) is not PROCEED:
             return taken
@@ -155,7 +159,11 @@ class MinimumBackward0(OperationNode):
 
 
 def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The smaller of two elements; nan if one is."""
+    """The smaller of two elements; nan if one is.
+
+    `input` and `other` broadcast to one shape, that of the result, in the dtype that both promote to. Where they are
+    equal, each gets half of the gradient.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("minimum", (input, other), out)) is not PROCEED:
             return taken

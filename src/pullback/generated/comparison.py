@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.checks.comparison import isclose as isclose_check
+from pullback.checks.comparison import (
+    ge as ge_check, gt as gt_check, isclose as isclose_check, isneginf as isneginf_check, isposinf as isposinf_check,
+    le as le_check, lt as lt_check,
+)  # fmt: skip
 from pullback.kernels.comparison import (
     eq as eq_kernel, ge as ge_kernel, gt as gt_kernel, isclose as isclose_kernel, isfinite as isfinite_kernel,
     isinf as isinf_kernel, isnan as isnan_kernel, isneginf as isneginf_kernel, isposinf as isposinf_kernel,
@@ -17,7 +20,11 @@ from pullback.recording.vocabulary import (
 
 
 def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """Whether elements are equal."""
+    """Whether elements are equal.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input == other).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("eq", (input, other), out)) is not PROCEED:
             return taken
@@ -43,7 +50,11 @@ def eq(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 
 def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """Whether elements differ."""
+    """Whether elements differ.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    differs from everything, itself too. y = (input != other).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("ne", (input, other), out)) is not PROCEED:
             return taken
@@ -69,7 +80,11 @@ def ne(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 
 def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """Whether elements of `input` are smaller."""
+    """Whether elements of `input` are smaller.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input < other).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("lt", (input, other), out)) is not PROCEED:
             return taken
@@ -83,6 +98,7 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if is_foreign(other_array):
             return ask_foreign_of("lt", locals(), out)
         input_array, other_array = promote_arrays(input_array, as_number_argument("lt", "other", other_array))
+    lt_check(input_array, other_array)
     try:
         computed: Any = lt_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:
@@ -95,7 +111,11 @@ def lt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 
 def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """Whether elements of `input` are smaller or equal."""
+    """Whether elements of `input` are smaller or equal.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input <= other).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("le", (input, other), out)) is not PROCEED:
             return taken
@@ -109,6 +129,7 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if is_foreign(other_array):
             return ask_foreign_of("le", locals(), out)
         input_array, other_array = promote_arrays(input_array, as_number_argument("le", "other", other_array))
+    le_check(input_array, other_array)
     try:
         computed: Any = le_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:
@@ -121,7 +142,11 @@ def le(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 
 def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """Whether elements of `input` are greater."""
+    """Whether elements of `input` are greater.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input > other).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("gt", (input, other), out)) is not PROCEED:
             return taken
@@ -135,6 +160,7 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if is_foreign(other_array):
             return ask_foreign_of("gt", locals(), out)
         input_array, other_array = promote_arrays(input_array, as_number_argument("gt", "other", other_array))
+    gt_check(input_array, other_array)
     try:
         computed: Any = gt_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:
@@ -147,7 +173,11 @@ def gt(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 
 def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """Whether elements of `input` are greater or equal."""
+    """Whether elements of `input` are greater or equal.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input >= other).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("ge", (input, other), out)) is not PROCEED:
             return taken
@@ -161,6 +191,7 @@ def ge(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
         if is_foreign(other_array):
             return ask_foreign_of("ge", locals(), out)
         input_array, other_array = promote_arrays(input_array, as_number_argument("ge", "other", other_array))
+    ge_check(input_array, other_array)
     try:
         computed: Any = ge_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:
@@ -192,7 +223,11 @@ def isnan(input: Tensor) -> Tensor:
 
 
 def isinf(input: Tensor) -> Tensor:
-    """Whether elements are infinite."""
+    """Whether elements are infinite.
+
+    `input` has any shape, and the result has the same. The result is bool: y = (abs(input) == inf). A complex number is
+    infinite if one of its parts is.
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isinf", (input,))) is not PROCEED:
             return taken
@@ -208,7 +243,11 @@ def isinf(input: Tensor) -> Tensor:
 
 
 def isfinite(input: Tensor) -> Tensor:
-    """Whether elements are finite."""
+    """Whether elements are finite.
+
+    `input` has any shape, and the result has the same. The result is bool, and false for nan and the infinities. A
+    complex number is finite if both of its parts are.
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isfinite", (input,))) is not PROCEED:
             return taken
@@ -228,6 +267,7 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("isposinf", (input,), out)) is not PROCEED:
             return taken
+    isposinf_check(input._array)
     try:
         computed: Any = isposinf_kernel(input._array)
     except MemoryError as error:
@@ -244,6 +284,7 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("isneginf", (input,), out)) is not PROCEED:
             return taken
+    isneginf_check(input._array)
     try:
         computed: Any = isneginf_kernel(input._array)
     except MemoryError as error:
@@ -274,7 +315,11 @@ def isreal(input: Tensor) -> Tensor:
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, *, out: Any = None
 ) -> Tensor:
-    """Whether elements differ by at most `atol + rtol * |other|`."""
+    """Whether elements differ by at most `atol + rtol * |other|`.
+
+    `input` and `other`, of one dtype, broadcast to one shape, that of the result, which is bool. Equal infinities are
+    close; nan is close to nan if `equal_nan` says so. y = abs(input - other) <= atol + rtol * abs(other).
+    """
     if (
         process.diverted
         or out is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.complex_numbers import polar as polar_check
 from pullback.kernels.complex_numbers import (
     angle as angle_kernel, complex as complex_kernel, conj_physical as conj_physical_kernel,
     imaginary_part as imaginary_part_kernel, polar as polar_kernel, real_part as real_part_kernel,
@@ -35,7 +36,10 @@ class AngleBackward0(OperationNode):
 
 
 def angle(input: Tensor, *, out: Any = None) -> Tensor:
-    """The angle of a complex number; of a real one 0 or pi, and nan of nan."""
+    """The angle of a complex number; of a real one 0 or pi, and nan of nan.
+
+    `input` has any shape, and the result has the same. It is real. y = atan2(imag(input), real(input)).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("angle", (input,), out)) is not PROCEED:
             return taken
@@ -131,6 +135,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     if abs_array.dtype is not angle_array.dtype:
         abs_array, angle_array = promote_arrays(abs_array, angle_array)
         promoted = True
+    polar_check(abs_array, angle_array)
     try:
         computed: Any = polar_kernel(abs_array, angle_array)
     except (ValueError, MemoryError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.exponential import logaddexp2 as logaddexp2_check, pow as pow_check, pow_base as pow_base_check
 from pullback.kernels.exponential import (
     exp as exp_kernel, expm1 as expm1_kernel, log as log_kernel, log10 as log10_kernel, log1p as log1p_kernel,
     log2 as log2_kernel, logaddexp as logaddexp_kernel, logaddexp2 as logaddexp2_kernel, pow as pow_kernel,
@@ -88,6 +89,7 @@ def pow(input: Tensor, exponent: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not exponent_array.dtype:
         input_array, exponent_array = promote_arrays(input_array, exponent_array)
         promoted = True
+    pow_check(input_array, exponent_array)
     try:
         computed: Any = pow_kernel(input_array, exponent_array)
     except (ValueError, MemoryError) as error:
@@ -241,6 +243,7 @@ def pow_base(exponent: Tensor, input: Any, *, out: Any = None) -> Tensor:
             return ask_foreign_of("pow_base", locals(), out)
         exponent_array, input_array = promote_arrays(exponent_array, as_number_argument("pow", "input", input_array))
         promoted = True
+    pow_base_check(exponent_array, input_array)
     try:
         computed: Any = pow_base_kernel(exponent_array, input_array)
     except (ValueError, MemoryError) as error:
@@ -337,7 +340,10 @@ class RsqrtBackward0(OperationNode):
 
 
 def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute 1 / sqrt(input)."""
+    """Compute 1 / sqrt(input).
+
+    `input` has any shape, and the result has the same. It is inf at 0 and nan below.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("rsqrt", (input,), out)) is not PROCEED:
             return taken
@@ -487,7 +493,10 @@ class Expm1Backward0(OperationNode):
 
 
 def expm1(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute exp(input) - 1, accurate near zero."""
+    """Compute exp(input) - 1, accurate near zero.
+
+    `input` has any shape, and the result has the same. For a small `input` the 1 would swallow its digits.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("expm1", (input,), out)) is not PROCEED:
             return taken
@@ -588,7 +597,10 @@ class Log2Backward0(OperationNode):
 
 
 def log2(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm to base 2."""
+    """The logarithm to base 2.
+
+    `input` has any shape, and the result has the same. It is -inf at 0 and nan below. y = log(input) / log(2).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("log2", (input,), out)) is not PROCEED:
             return taken
@@ -637,7 +649,10 @@ class Log10Backward0(OperationNode):
 
 
 def log10(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm to base 10."""
+    """The logarithm to base 10.
+
+    `input` has any shape, and the result has the same. It is -inf at 0 and nan below. y = log(input) / log(10).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("log10", (input,), out)) is not PROCEED:
             return taken
@@ -687,7 +702,11 @@ class Log1pNode(OperationNode):
 
 
 def log1p(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute log(1 + input), accurate near zero."""
+    """Compute log(1 + input), accurate near zero.
+
+    `input` has any shape, and the result has the same. It is -inf at -1 and nan below. For a small `input` the 1 would
+    swallow its digits.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("log1p", (input,), out)) is not PROCEED:
             return taken
@@ -840,6 +859,7 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
+    logaddexp2_check(input_array, other_array)
     try:
         computed: Any = logaddexp2_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:

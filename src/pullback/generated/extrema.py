@@ -231,7 +231,11 @@ class AmaxBackward0(OperationNode):
 def amax(
     input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
-    """The largest element over `dim`, or over everything."""
+    """The largest element over `dim`, or over everything.
+
+    `dim` is a dimension or several; the result lacks them, or has them with size 1 (`keepdim`). Where several elements
+    are largest, they share the gradient evenly (those of `max` go to one).
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:
@@ -282,7 +286,11 @@ class AminBackward0(OperationNode):
 def amin(
     input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
-    """The smallest element over `dim`, or over everything."""
+    """The smallest element over `dim`, or over everything.
+
+    `dim` is a dimension or several; the result lacks them, or has them with size 1 (`keepdim`). Where several elements
+    are smallest, they share the gradient evenly (those of `min` go to one).
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.checks.indexing import take as take_check
+from pullback.checks.indexing import masked_select as masked_select_check, take as take_check
 from pullback.kernels.indexing import (
     gather as gather_kernel, index as index_kernel, index_back as index_back_kernel,
     index_select as index_select_kernel, index_select_back as index_select_back_kernel,
     masked_select as masked_select_kernel, masked_select_back as masked_select_back_kernel, nonzero as nonzero_kernel,
     nonzero_static as nonzero_static_kernel, select as select_kernel, select_back as select_back_kernel,
     slice_back as slice_back_kernel, slice_view as slice_view_kernel, take as take_kernel,
-    take_back as take_back_kernel,
 )  # fmt: skip
 from pullback.kernels.scattering import scatter_add as scatter_add_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
+from pullback.recording.array_formulas import take_back as take_back_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, PartialGradient, SavedList, Tensor, TensorBase, apply_rarely, as_array, as_shape,
     as_tensor_list, attach_view, divert, finish, gradient_edge, make_view, ndarray, new, new_node, next_sequence_nr,
@@ -362,7 +362,10 @@ class TakeBackward0(OperationNode):
 
 
 def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
-    """The elements at positions counted through all of `input`."""
+    """The elements at positions counted through all of `input`.
+
+    `index` is an int64 tensor, and the result has its shape. y = input.reshape(-1)[index].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(index, TensorBase):
         if (taken := divert("take", (input, index), out)) is not PROCEED:
             return taken
@@ -409,6 +412,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         if (taken := divert("masked_select", (input, mask), out)) is not PROCEED:
             return taken
     try:
+        masked_select_check(input._array, mask._array)
         computed: Any = masked_select_kernel(input._array, mask._array)
     except Exception as error:
         raise refuse("masked_select", error, locals()) from None

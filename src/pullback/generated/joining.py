@@ -8,10 +8,12 @@ from typing import Any
 from pullback.kernels.joining import (
     block_diag as block_diag_kernel, cat as cat_kernel, cat_back as cat_back_kernel, split as split_kernel,
     split_back as split_back_kernel, split_with_sizes as split_with_sizes_kernel,
-    split_with_sizes_back as split_with_sizes_back_kernel, stack as stack_kernel, stack_back as stack_back_kernel,
-    unbind as unbind_kernel, unbind_back as unbind_back_kernel,
+    split_with_sizes_back as split_with_sizes_back_kernel, stack as stack_kernel, unbind as unbind_kernel,
+    unbind_back as unbind_back_kernel,
 )  # fmt: skip
-from pullback.recording.array_formulas import block_diag_back as block_diag_back_kernel
+from pullback.recording.array_formulas import (
+    block_diag_back as block_diag_back_kernel, stack_back as stack_back_kernel,
+)  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, MULTI_OUTPUT, OperationNode, PROCEED, Tensor, TensorBase, as_array, as_shape, as_tensor_list, attach_views,
     divert, finish, gradient_dtype, gradient_edge, make_view, ndarray, new, new_node, new_tensor, next_sequence_nr,

@@ -24,6 +24,7 @@ from pullback.kernels.nll import (
     nll_loss as nll_loss_kernel, nll_loss2d as nll_loss2d_kernel, nll_loss_grad as nll_loss_grad_kernel,
 )  # fmt: skip
 from pullback.kernels.selection import depending_on as depending_on_kernel
+from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.recording.array_formulas import (
     binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
     logits_grad_target as logits_grad_target_kernel, multi_margin_loss_grad as multi_margin_loss_grad_kernel,
@@ -547,6 +548,15 @@ def multi_margin_loss(
     return finish("multi_margin_loss", result, locals()) if process.finishing else result
 
 
+class MultiMarginWeightsBackward0(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "multi_margin_weights"
+    fact_names = ("input_shape",)
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (zeros_in_shape_kernel(grads[0], self.saved_input_shape),)
+
+
 def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Tensor:
     """What the slack of each class counts: nothing where there is none, and at the target; a matrix."""
     if (
@@ -567,8 +577,12 @@ def multi_margin_weights(input: Tensor, target: Tensor, p: int, margin: float, w
         raise refuse("multi_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad or target._requires_grad or (weight is not None and weight._requires_grad):
-        note_cut("multi_margin_weights", result, input, target, weight)
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
+        node: Any = new_node(MultiMarginWeightsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_input_shape = input._array.shape
     return finish("multi_margin_weights", result, (input, target, p, margin, weight)) if process.finishing else result
 
 
@@ -618,6 +632,15 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = 1, *,
     return finish("multilabel_margin_loss", result, (input, target, reduction)) if process.finishing else result
 
 
+class MultilabelMarginWeightsBackward0(OperationNode):
+    __slots__ = ("__dict__",)
+    operation = "multilabel_margin_weights"
+    fact_names = ("input_shape",)
+
+    def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        return (zeros_in_shape_kernel(grads[0], self.saved_input_shape),)
+
+
 def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
     """How much each class's score moves the loss of its sample."""
     if process.diverted or not isinstance(input, TensorBase) or not isinstance(target, TensorBase):
@@ -629,8 +652,12 @@ def multilabel_margin_weights(input: Tensor, target: Tensor) -> Tensor:
         raise refuse("multilabel_margin_weights", error, locals()) from None
     result: Tensor = new(Tensor)
     result._array = computed = computed if type(computed) is ndarray else as_array(computed)
-    if input._requires_grad or target._requires_grad:
-        note_cut("multilabel_margin_weights", result, input, target)
+    if input._requires_grad and (not process.changed or switches.records or note_cut(None, result, input)):
+        node: Any = new_node(MultilabelMarginWeightsBackward0)
+        node.next_edges = (input._edge or gradient_edge(input),)
+        node.sequence_nr, node.shape, node.dtype = next_sequence_nr(), computed.shape, computed.dtype
+        result._requires_grad, result._edge = True, (node, 0)
+        node.saved_input_shape = input._array.shape
     return finish("multilabel_margin_weights", result, (input, target)) if process.finishing else result
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.checks.masking import (
+    as_strided_scatter as as_strided_scatter_check, diagonal_scatter as diagonal_scatter_check,
     fill_in_place_tensor as fill_in_place_tensor_check, fill_tensor as fill_tensor_check,
     masked_fill_tensor as masked_fill_tensor_check, select_scatter as select_scatter_check,
     slice_scatter as slice_scatter_check,
@@ -367,6 +368,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0,
         offset = offset if type(offset) is int else plain_int(offset)
         dim1 = wrap_dim(dim1, input._array.ndim)
         dim2 = wrap_dim(dim2, input._array.ndim)
+        diagonal_scatter_check(input._array, src._array, offset, dim1, dim2)
         computed: Any = diagonal_scatter_kernel(input._array, src._array, offset, dim1, dim2)
     except Exception as error:
         raise refuse("diagonal_scatter", error, locals()) from None
@@ -424,6 +426,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
         storage_offset = (
             storage_offset if type(storage_offset) is int or storage_offset is None else plain_int(storage_offset)
         )
+        as_strided_scatter_check(input._array, src._array, size, stride, storage_offset)
         computed: Any = as_strided_scatter_kernel(input._array, src._array, size, stride, storage_offset)
     except Exception as error:
         raise refuse("as_strided_scatter", error, locals()) from None

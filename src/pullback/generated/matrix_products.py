@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.checks.matrix_products import (
-    addmv as addmv_check, linalg_cross as linalg_cross_check, trace as trace_check,
+    addmv as addmv_check, linalg_cross as linalg_cross_check, outer as outer_check, trace as trace_check,
 )  # fmt: skip
 from pullback.kernels.arithmetic import scaled_by as scaled_by_kernel
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel, sum_to_like as sum_to_like_kernel
@@ -361,6 +361,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     vec2_array = vec2._array
     if input_array.dtype is not vec2_array.dtype:
         input_array, vec2_array = promote_arrays(input_array, vec2_array)
+    outer_check(input_array, vec2_array)
     try:
         computed: Any = outer_kernel(input_array, vec2_array)
     except (ValueError, MemoryError) as error:
@@ -516,7 +517,10 @@ class TraceBackward0(OperationNode):
 
 
 def trace(input: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """The sum of the diagonal of a matrix.
+
+    `input` is a matrix (n, m), the result a number. y = sum over i of input[i, i].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("trace", (input,), out)) is not PROCEED:
             return taken
@@ -900,7 +904,11 @@ class BaddbmmBackward0(OperationNode):
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None
 ) -> Tensor:
-    """`beta * input + alpha * bmm(batch1, batch2)`."""
+    """`beta * input + alpha * bmm(batch1, batch2)`.
+
+    `batch1` (b, n, m) and `batch2` (b, m, p) are matrices, and `input` broadcasts to the result, (b, n, p). With `beta`
+    = 0 it is not read.
+    """
     if (
         process.diverted
         or out is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.norms import dist as dist_check
 from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
 from pullback.kernels.norms import (
     dist as dist_kernel, linalg_vector_norm as linalg_vector_norm_kernel, norm_dim as norm_dim_kernel,
@@ -198,6 +199,7 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Ten
             return taken
     try:
         p = p if type(p) is int or type(p) in NUMBERS else plain_float(p)
+        dist_check(input._array, other._array, p)
         computed: Any = dist_kernel(input._array, other._array, p)
     except Exception as error:
         raise refuse("dist", error, locals()) from None

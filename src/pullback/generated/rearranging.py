@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.rearranging import diag_embed as diag_embed_check
 from pullback.kernels.rearranging import (
     diag_embed as diag_embed_kernel, flip as flip_kernel, repeat as repeat_kernel, repeat_back as repeat_back_kernel,
     roll as roll_kernel, rot90 as rot90_kernel, tril as tril_kernel, triu as triu_kernel,
@@ -243,6 +244,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         offset = offset if type(offset) is int else plain_int(offset)
         dim1 = dim1 if type(dim1) is int else plain_int(dim1)
         dim2 = dim2 if type(dim2) is int else plain_int(dim2)
+        diag_embed_check(input._array, offset, dim1, dim2)
         computed: Any = diag_embed_kernel(input._array, offset, dim1, dim2)
     except Exception as error:
         raise refuse("diag_embed", error, locals()) from None

@@ -409,7 +409,10 @@ def count_not_nan(
 
 
 def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """How many elements are not zero."""
+    """How many elements are not zero.
+
+    `dim` is a dimension or several, None for all; the result, int64, lacks them.
+    """
     if axis is not None:
         dim = axis
     if process.diverted or not isinstance(input, TensorBase):
@@ -430,7 +433,11 @@ def count_nonzero(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor
 def any(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
-    """Whether one element is true."""
+    """Whether one element is true.
+
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). Numbers
+    other than zero are true, nan too; of no elements it is false.
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:
@@ -453,7 +460,11 @@ def any(
 def all(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
-    """Whether all elements are true."""
+    """Whether all elements are true.
+
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). Numbers
+    other than zero are true, nan too; of no elements it is true.
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:

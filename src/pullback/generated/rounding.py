@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.rounding import nextafter as nextafter_check, round_decimals as round_decimals_check
 from pullback.kernels.exponential import pow_base as pow_base_kernel
 from pullback.kernels.rounding import (
     ceil as ceil_kernel, floor as floor_kernel, frac as frac_kernel, frexp as frexp_kernel, ldexp as ldexp_kernel,
@@ -40,7 +41,11 @@ class FloorBackward0(OperationNode):
 
 
 def floor(input: Tensor, *, out: Any = None) -> Tensor:
-    """Round down."""
+    """Round down.
+
+    `input` has any shape, and the result has the same. y is the greatest whole number that is not above `input`. The
+    gradient is 0 everywhere; integers stay as they are.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("floor", (input,), out)) is not PROCEED:
             return taken
@@ -74,7 +79,11 @@ class CeilBackward0(OperationNode):
 
 
 def ceil(input: Tensor, *, out: Any = None) -> Tensor:
-    """Round up."""
+    """Round up.
+
+    `input` has any shape, and the result has the same. y is the smallest whole number that is not below `input`. The
+    gradient is 0 everywhere; integers stay as they are.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("ceil", (input,), out)) is not PROCEED:
             return taken
@@ -108,7 +117,11 @@ class TruncBackward0(OperationNode):
 
 
 def trunc(input: Tensor, *, out: Any = None) -> Tensor:
-    """Round towards zero."""
+    """Round towards zero.
+
+    `input` has any shape, and the result has the same. y = sign(input) * floor(abs(input)). The gradient is 0
+    everywhere; integers stay as they are.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("trunc", (input,), out)) is not PROCEED:
             return taken
@@ -184,6 +197,7 @@ def round_decimals(input: Tensor, decimals: int, *, out: Any = None) -> Tensor:
     try:
         decimals = decimals if type(decimals) is int else plain_int(decimals)
         input_array = input._array
+        round_decimals_check(input_array, decimals)
         computed: Any = round_decimals_kernel(input_array, decimals)
     except Exception as error:
         raise refuse("round_decimals", error, locals()) from None
@@ -211,7 +225,10 @@ class FracBackward0(OperationNode):
 
 
 def frac(input: Tensor, *, out: Any = None) -> Tensor:
-    """The part behind the point, with the sign of `input`."""
+    """The part behind the point, with the sign of `input`.
+
+    `input` has any shape, and the result has the same. y = input - trunc(input).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("frac", (input,), out)) is not PROCEED:
             return taken
@@ -279,6 +296,7 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     if input_array.dtype is not other_array.dtype:
         input_array, other_array = promote_arrays(input_array, other_array)
         promoted = True
+    nextafter_check(input_array, other_array)
     try:
         computed: Any = nextafter_kernel(input_array, other_array)
     except (ValueError, MemoryError) as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.checks.scattering import (
     index_copy as index_copy_check, index_fill as index_fill_check, index_fill_tensor as index_fill_tensor_check,
-    put as put_check,
+    put as put_check, scatter_value as scatter_value_check,
 )  # fmt: skip
 from pullback.kernels.broadcasting import sum_to as sum_to_kernel
 from pullback.kernels.indexing import (
@@ -216,6 +216,7 @@ def scatter_value(
     try:
         dim = wrap_dim(dim, input._array.ndim)
         value = value if type(value) is int or type(value) in NUMBERS else plain_float(value)
+        scatter_value_check(input._array, dim, index._array, value)
         computed: Any = scatter_value_kernel(input._array, dim, index._array, value)
     except Exception as error:
         raise refuse("scatter_value", error, locals()) from None
@@ -262,7 +263,12 @@ class ScatterAddBackward0(OperationNode):
 def scatter_add(
     input: Tensor, dim: Any = None, index: Any = None, src: Any = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """A copy of `input` with `src` added at positions; repeated ones add up."""
+    """A copy of `input` with `src` added at positions; repeated ones add up.
+
+    `index` says for each element of `src` at which place of `dim` it is added; the other places are its own. For `dim`
+    = 0: y[index[i, j], j] += src[i, j]. `index` is not larger than `src` in any dimension, nor than `input` in any but
+    `dim`.
+    """
     if axis is not None:
         dim = axis
     if (
@@ -593,7 +599,11 @@ class IndexCopyBackward0(OperationNode):
 def index_copy(
     input: Tensor, dim: Any = None, index: Any = None, source: Any = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """A copy of `input` with slices of `source` written at positions of a dimension."""
+    """A copy of `input` with slices of `source` written at positions of a dimension.
+
+    `index` is a vector of places along `dim`, and `source` has as many slices there; its other sizes are those of
+    `input`. For `dim` = 0: y[index[i]] = source[i].
+    """
     if axis is not None:
         dim = axis
     if (

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.shape import (
+    diagonal as diagonal_check, unfold as unfold_check, view_as_complex as view_as_complex_check,
+    view_as_real as view_as_real_check,
+)  # fmt: skip
 from pullback.kernels.broadcasting import sum_to_like as sum_to_like_kernel
 from pullback.kernels.shape import (
     alias as alias_kernel, as_strided as as_strided_kernel, clone as clone_kernel,
@@ -623,7 +627,11 @@ class DiagonalBackward0(OperationNode):
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
-    """A view of the diagonal of two dimensions, which becomes the last dimension."""
+    """A view of the diagonal of two dimensions, which becomes the last dimension.
+
+    `dim1` and `dim2` are left out, and the last dimension of the result runs along their diagonal. `offset` counts
+    diagonals above it (or below, if negative). y[..., i] = input[..., i, i + offset].
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("diagonal", (input, offset, dim1, dim2))) is not PROCEED:
             return taken
@@ -631,6 +639,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: Any = 0, dim2: Any = 1) -> Te
         offset = offset if type(offset) is int else plain_int(offset)
         dim1 = wrap_dim(dim1, input._array.ndim)
         dim2 = wrap_dim(dim2, input._array.ndim)
+        diagonal_check(input._array, offset, dim1, dim2)
         computed: Any = diagonal_kernel(input._array, offset, dim1, dim2)
     except Exception as error:
         raise refuse("diagonal", error, locals()) from None
@@ -671,6 +680,7 @@ def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
         dimension = wrap_dim(dimension, input._array.ndim)
         size = size if type(size) is int else plain_int(size)
         step = step if type(step) is int else plain_int(step)
+        unfold_check(input._array, dimension, size, step)
         computed: Any = unfold_kernel(input._array, dimension, size, step)
     except Exception as error:
         raise refuse("unfold", error, locals()) from None
@@ -768,6 +778,7 @@ def view_as_real(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("view_as_real", (input,))) is not PROCEED:
             return taken
+    view_as_real_check(input._array)
     try:
         computed: Any = view_as_real_kernel(input._array)
     except MemoryError as error:
@@ -795,6 +806,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("view_as_complex", (input,))) is not PROCEED:
             return taken
+    view_as_complex_check(input._array)
     try:
         computed: Any = view_as_complex_kernel(input._array)
     except MemoryError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.signs import signbit as signbit_check
 from pullback.kernels.shape import zeros_in_shape_of as zeros_in_shape_of_kernel, zeros_of as zeros_of_kernel
 from pullback.kernels.signs import (
     abs as abs_kernel, copysign as copysign_kernel, copysign_scalar as copysign_scalar_kernel,
@@ -35,7 +36,11 @@ class SignBackward0(OperationNode):
 
 
 def sign(input: Tensor, *, out: Any = None) -> Tensor:
-    """-1, 0 or 1; nan is 0."""
+    """-1, 0 or 1; nan is 0.
+
+    `input` has any shape, and the result has the same. The gradient is 0 everywhere. Complex numbers are refused: `sgn`
+    is theirs.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("sign", (input,), out)) is not PROCEED:
             return taken
@@ -64,6 +69,7 @@ def signbit(input: Tensor, *, out: Any = None) -> Tensor:
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("signbit", (input,), out)) is not PROCEED:
             return taken
+    signbit_check(input._array)
     try:
         computed: Any = signbit_kernel(input._array)
     except MemoryError as error:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.softmaxes import (
-    log_softmax as log_softmax_kernel, log_softmax_grad as log_softmax_grad_kernel, logsumexp as logsumexp_kernel,
-    safe_softmax as safe_softmax_kernel, softmax as softmax_kernel, softmax_grad as softmax_grad_kernel,
+    log_softmax as log_softmax_kernel, log_softmax_backward_data as log_softmax_backward_data_kernel,
+    logsumexp as logsumexp_kernel, safe_softmax as safe_softmax_kernel, softmax as softmax_kernel,
+    softmax_backward_data as softmax_backward_data_kernel,
 )  # fmt: skip
 from pullback.recording.array_formulas import logsumexp_grad as logsumexp_grad_kernel
 from pullback.recording.vocabulary import (
@@ -30,7 +31,7 @@ class SoftmaxBackward0(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (softmax_grad_kernel(grads[0], result._array, self.saved_dim),)
+        return (softmax_backward_data_kernel(grads[0], result._array, self.saved_dim),)
 
 
 def softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
@@ -71,7 +72,7 @@ class SafeSoftmaxBackward0(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (softmax_grad_kernel(grads[0], result._array, self.saved_dim),)
+        return (softmax_backward_data_kernel(grads[0], result._array, self.saved_dim),)
 
 
 def safe_softmax(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
@@ -112,7 +113,7 @@ class LogSoftmaxBackward0(OperationNode):
         result = self.saved_result
         if result._counter is not None and result._counter.value != self.saved_result_version:
             raise_stale(self, "result")
-        return (log_softmax_grad_kernel(grads[0], result._array, self.saved_dim),)
+        return (log_softmax_backward_data_kernel(grads[0], result._array, self.saved_dim),)
 
 
 def log_softmax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.checks.sorting import (
+    argsort as argsort_check, median_dim as median_dim_check, nanmedian_dim as nanmedian_dim_check,
+    sort as sort_check, sort_stable as sort_stable_check,
+)  # fmt: skip
 from pullback.kernels.along_dim import put_along as put_along_kernel, put_reduced as put_reduced_kernel
 from pullback.kernels.extrema import share_evenly as share_evenly_kernel
 from pullback.kernels.sorting import (
@@ -47,6 +51,7 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        sort_check(input._array, dim, descending)
         values_value, indices_value = sort_kernel(input._array, dim, descending)
     except Exception as error:
         raise refuse("sort", error, locals()) from None
@@ -100,6 +105,7 @@ def sort_stable(
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        sort_stable_check(input._array, stable, dim, descending)
         values_value, indices_value = sort_stable_kernel(input._array, stable, dim, descending)
     except Exception as error:
         raise refuse("sort_stable", error, locals()) from None
@@ -126,6 +132,7 @@ def argsort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any 
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        argsort_check(input._array, dim, descending)
         computed: Any = argsort_kernel(input._array, dim, descending)
     except Exception as error:
         raise refuse("argsort", error, locals()) from None
@@ -373,6 +380,7 @@ def median_dim(
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        median_dim_check(input._array, dim, keepdim)
         values_value, indices_value = median_dim_kernel(input._array, dim, keepdim)
     except Exception as error:
         raise refuse("median_dim", error, locals()) from None
@@ -425,6 +433,7 @@ def nanmedian_dim(
             return taken
     try:
         dim = wrap_dim(dim, input._array.ndim)
+        nanmedian_dim_check(input._array, dim, keepdim)
         values_value, indices_value = nanmedian_dim_kernel(input._array, dim, keepdim)
     except Exception as error:
         raise refuse("nanmedian_dim", error, locals()) from None
@@ -466,7 +475,10 @@ class ModeBackward0(OperationNode):
 def mode(
     input: Tensor, dim: Any = -1, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
-    """The most frequent element along `dim` (the smallest of several), and the index of its last occurrence."""
+    """The most frequent element along `dim` (the smallest of several), and the index of its last occurrence.
+
+    The results lack `dim`, or have it with size 1 (`keepdim`).
+    """
     if axis is not None:
         dim = axis
     if keepdims is not None:

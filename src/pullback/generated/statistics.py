@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.norms import div_or_zero as div_or_zero_kernel
 from pullback.kernels.reductions import mean_grad as mean_grad_kernel
 from pullback.kernels.statistics import (
     std as std_kernel, std_mean as std_mean_kernel, var as var_kernel, var_grad as var_grad_kernel,
     var_mean as var_mean_kernel,
 )  # fmt: skip
+from pullback.recording.array_formulas import div_or_zero as div_or_zero_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
     gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_float, process,

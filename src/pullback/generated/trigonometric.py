@@ -169,7 +169,10 @@ class TanBackward0(OperationNode):
 
 
 def tan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The tangent."""
+    """The tangent.
+
+    `input` has any shape, and the result has the same. It is in radians. y = sin(input) / cos(input).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("tan", (input,), out)) is not PROCEED:
             return taken
@@ -218,7 +221,11 @@ class AsinBackward0(OperationNode):
 
 
 def asin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse sine."""
+    """The inverse sine.
+
+    `input` has any shape, and the result has the same. y is in [-pi/2, pi/2] with sin(y) = input, and nan where `input`
+    is outside of [-1, 1].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("asin", (input,), out)) is not PROCEED:
             return taken
@@ -267,7 +274,11 @@ class AcosBackward0(OperationNode):
 
 
 def acos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse cosine."""
+    """The inverse cosine.
+
+    `input` has any shape, and the result has the same. y is in [0, pi] with cos(y) = input, and nan where `input` is
+    outside of [-1, 1].
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("acos", (input,), out)) is not PROCEED:
             return taken
@@ -316,7 +327,10 @@ class AtanBackward0(OperationNode):
 
 
 def atan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse tangent."""
+    """The inverse tangent.
+
+    `input` has any shape, and the result has the same. y is in (-pi/2, pi/2) with tan(y) = input.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("atan", (input,), out)) is not PROCEED:
             return taken
@@ -365,7 +379,10 @@ class SinhBackward0(OperationNode):
 
 
 def sinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    `input` has any shape, and the result has the same. y = (e ** input - e ** -input) / 2.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("sinh", (input,), out)) is not PROCEED:
             return taken
@@ -409,7 +426,10 @@ class CoshBackward0(OperationNode):
 
 
 def cosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    `input` has any shape, and the result has the same. y = (e ** input + e ** -input) / 2.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("cosh", (input,), out)) is not PROCEED:
             return taken
@@ -663,7 +683,11 @@ class Atan2Backward0(OperationNode):
 
 
 def atan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The angle of the point (other, input)."""
+    """The angle of the point (other, input).
+
+    `input` and `other` broadcast to one shape, that of the result. y is in [-pi, pi]: atan(input / other), in the
+    quadrant that the signs of both say.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("atan2", (input, other), out)) is not PROCEED:
             return taken

@@ -67,9 +67,16 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Accepted for old programs; sharing is found by itself."""
+        warn_user("`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
+                  "calls to `set_()` are not tracked", FutureWarning)  # fmt: skip
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (the default) or None for outputs that nothing used."""
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"set_materialize_grads received an invalid combination of arguments - got ({type(value).__name__}), but "
+                "expected (bool)"
+            )
         self.materialize_grads = value
 
 
@@ -88,11 +95,22 @@ class _FunctionBase:
     """What Functions and the nodes of their calls have in common, for who asks with `isinstance`."""
 
 
-class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
+_READ = (
+    "_forward_cls",
+    "_raw_saved_tensors",
+    "apply",
+    "apply_jvp",
+    "needs_input_grad",
+    "saved_tensors",
+    "saved_variables",
+)
+
+
+class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
     """`ctx`: the node itself, as PyTorch's users know it."""
 
     needs_tensors = True
-    _forward_class: ClassVar[Any] = None
+    _forward_cls: ClassVar[Any] = None
 
     saved_for_jvp: tuple[Any, ...] | None = None
     is_tensor_input: tuple[bool, ...] = ()
@@ -108,7 +126,7 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
         raise TypeError(f"'{type(self).__name__}' object is not callable: .apply(*grads) runs its backward")
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *vars(self), *dir(FunctionCtx), "needs_input_grad", "saved_tensors"]
+        return sorted({*super().__dir__(), *vars(self), *dir(FunctionCtx), *_READ})
 
     def __repr__(self) -> str:
         return f"<{display_namespace()}.autograd.function.{type(self).__name__} object at {hex(id(self))}>"
@@ -125,11 +143,11 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
         if self.stored is None and self.saved_for_forward is not None:
             return self.saved_for_forward
         if self.released:
-            if self.accessed and getattr(self._forward_class, "clear_saved_tensors_on_access", False):
+            if self.accessed and getattr(self._forward_cls, "clear_saved_tensors_on_access", False):
                 raise RuntimeError("saved_tensors can only be accessed once when clear_saved_tensors_on_access=True")
             raise freed(self)
         result = tuple([self._unpack(value, version) for value, version in self.stored or ()])
-        if getattr(self._forward_class, "clear_saved_tensors_on_access", False):
+        if getattr(self._forward_cls, "clear_saved_tensors_on_access", False):
             self.accessed, self.released, self.stored = True, True, None
         return result
 
@@ -182,19 +200,19 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
 
     def apply(self, *args: Any) -> Any:
         """Call the user's backward with `args` and return what it returns."""
-        backward = self._forward_class._backward_function()
-        return backward(self, list(args)) if self._forward_class.boxed_grads_call else backward(self, *args)
+        backward = self._forward_cls._backward_function()
+        return backward(self, list(args)) if self._forward_cls.boxed_grads_call else backward(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
         """Call the user's jvp with `args`."""
-        return self._forward_class.jvp(self, *args)
+        return self._forward_cls.jvp(self, *args)
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
         """Call the user's backward and return one gradient per tensor input.
 
         A Function with `boxed_grads_call` gets the only list that holds the gradients: it may free them early.
         """
-        function = self._forward_class
+        function = self._forward_cls
         arguments = [self._materialized(g, i) for i, g in enumerate(grads)]
         backward = function._backward_function()
         if function.boxed_grads_call:
@@ -203,7 +221,7 @@ class FunctionContext(Node, _FunctionBase, FunctionCtx, _HookMixin):
             result = backward(self, arguments)
         else:
             result = backward(self, *arguments)
-        results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        results = result if isinstance(result, tuple) else (result,)
         return self._matched(results)
 
     def _materialized(self, grad: Any, index: int) -> Any:

@@ -18,6 +18,7 @@ saves, and every step its own traceback. Where steps round otherwise than the fu
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence, Set
 from typing import Any
 
@@ -33,6 +34,7 @@ from pullback.graph.source_lines import source_line_of
 from pullback.modes.interception import dispatch, overrides
 from pullback.modes.saved_tensor_hooks import are_saved_tensors_seen
 from pullback.modes.switches import SWITCH_DEFAULTS, kept_switches, set_switches, switches
+from pullback.native.locks import process_lock
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import VersionCounter
 from pullback.typing import Shape
@@ -61,11 +63,19 @@ def _note_steps() -> None:
     note_unpromised(LOOKING, "a product, a norm or a recurrent layer that is recorded step by step")
 
 
+expanding = process_lock(threading.RLock)
+"""Held while a node expands: of several threads that look, one records the steps, and the others wait for them."""
+
+
 def expand(node: Node) -> None:
     """Record the steps of a fused node in its place, once."""
+    with expanding:
+        if node.require_extra().outer is None:
+            _put_steps(node)
+
+
+def _put_steps(node: Node) -> None:
     extra = node.require_extra()
-    if extra.outer is not None:
-        return
     edges = _record_steps(node)
     if node.fused != _ROUNDS_ALIKE:
         _note_steps()
@@ -90,13 +100,13 @@ def _record_steps(node: Node) -> list[Edge | None]:
     return [gradient_edge(result) for result in (results if isinstance(results, tuple) else (results,))]
 
 
-def steps_behind(edges: Sequence[Edge | None], known: Set[Node]) -> list[Node]:
-    """The nodes between these edges and others, which are known already."""
+def steps_behind(edges: Sequence[Edge | None], known: Set[Node], first: float = 0) -> list[Node]:
+    """The nodes between these edges and others, which are known already or have a sequence number before `first`."""
     stack = [edge[0] for edge in edges if edge is not None]
     steps: dict[Node, None] = {}
     while stack:
         step = stack.pop()
-        if step not in known and step not in steps:
+        if step not in known and step not in steps and step.sequence_nr >= first:
             steps[step] = None
             stack.extend(edge[0] for edge in step.next_edges if edge is not None)
     return list(steps)

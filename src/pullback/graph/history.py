@@ -87,13 +87,17 @@ def check_captured(tensor: Tensor, name: str) -> None:
         raise captured_modification(name)
 
 
-def check_in_place(tensor: Tensor, name: str, *, records: bool) -> None:
-    """Refuse the in-place operation `name` where autograd could not follow. `records`: whether it is recorded."""
+def check_in_place(tensor: Tensor, name: str, *, records: bool, inference_later: bool = False) -> None:
+    """Refuse the in-place operation `name` where autograd could not follow.
+
+    `records`: whether it is recorded. `inference_later`: the caller asks `check_inference` itself, once the operation has
+    looked at its arguments.
+    """
     if process.finishing:
         check_captured(tensor, name)
     extra = tensor._extra
     if extra is not None:
-        if extra.inference:
+        if extra.inference and not inference_later:
             check_inference(tensor)
         if extra.view is not None:
             check_view_modification(tensor, extra.view, records=records)

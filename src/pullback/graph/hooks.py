@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pullback.backend.array_module import is_plain
-from pullback.backend.dtype import type_name
+from pullback.tensor.tensor import describe_type
 
 HookDict = OrderedDict[int, Callable[..., Any]]
 
@@ -72,7 +73,16 @@ class NodeExtra:
 
 def hook_name(hook: Callable[..., Any]) -> str:
     """What a message calls a hook."""
+    hook = hook_of_user(hook)
     return getattr(hook, "__name__", None) or type(hook).__name__
+
+
+def hook_of_user(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a user wrote: a module's hooks are called by an object that knows which of them acted last."""
+    hook = getattr(getattr(hook, "__self__", None), "acting_hook", None) or hook
+    while isinstance(hook, partial):
+        hook = hook.func
+    return hook
 
 
 def call_tensor_hooks(hooks: HookDict, grad: Any) -> Any:
@@ -81,17 +91,17 @@ def call_tensor_hooks(hooks: HookDict, grad: Any) -> Any:
         replaced = hook(grad)
         if replaced is not None:
             check_replacement(grad, replaced, hook)
-            note_zeros(hooks, hook, replaced)
+            note_zeros(hooks, hook, grad, replaced)
             grad = replaced
     return grad
 
 
-def note_zeros(hooks: HookDict, hook: Callable[..., Any], replaced: Any) -> None:
+def note_zeros(hooks: HookDict, hook: Callable[..., Any], grad: Any, replaced: Any) -> None:
     """Remember beside its hooks which one put zeros in the place of a gradient, for `explain_grad`."""
     array = replaced._array
     # Almost always the first element says that there is more than zeros.
-    if is_plain(array) and array.size and not array.flat[0] and not array.any():
-        hooks.zeroing = hook  # type: ignore[attr-defined]  # an OrderedDict has a __dict__ for such notes
+    if is_plain(array) and array.size and not array.flat[0] and not array.any() and grad._array.any():
+        hooks.zeroing = hook_of_user(hook)  # type: ignore[attr-defined]  # an OrderedDict has a __dict__ for such notes
 
 
 def zeroing_hook(extra: Any) -> Callable[..., Any] | None:
@@ -107,10 +117,13 @@ def check_replacement(value: Any, replaced: Any, hook: Callable[..., Any]) -> No
         raise TypeError(f"expected Variable, but hook returned '{type(replaced).__name__}'")
     if value is None:
         raise RuntimeError(f"can't replace a None gradient with a non-None value (hook '{hook_name(hook)}')")
-    if replaced._array.dtype != value._array.dtype:
+    if replaced._array.dtype != value._array.dtype or (
+        (type(replaced) is not type(value) or type(replaced._array) is not type(value._array))
+        and describe_type(replaced) != describe_type(value)
+    ):
         raise RuntimeError(
-            f"hook '{hook_name(hook)}' has changed the type of value (was {type_name(value._array.dtype)} "
-            f"got {type_name(replaced._array.dtype)})"
+            f"hook '{hook_name(hook)}' has changed the type of value (was {describe_type(value)} "
+            f"got {describe_type(replaced)})"
         )
     if replaced._array.shape != value._array.shape:
         raise RuntimeError(
@@ -136,6 +149,6 @@ def call_node_hooks(hooks: HookDict, values: Sequence[Any], *rest: Any) -> tuple
         for before, after in zip(current, result, strict=True):
             if after is not None and after is not before:
                 check_replacement(before, after, hook)
-                note_zeros(hooks, hook, after)
+                note_zeros(hooks, hook, before, after)
         current = result
     return current

@@ -83,7 +83,7 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     how = _WRITES.get(name)
     if records and how == "unrecorded":  # PyTorch does not look at the graph where no gradient could be
         records = False
-    check_in_place(input, name, records=records)
+    check_in_place(input, name, records=records, inference_later=True)
     expanded = not input._array.flags.c_contiguous and has_internal_overlap(input._array)
     if expanded and how != "fill" and name != "index_put":
         check_overlap(input)
@@ -98,6 +98,8 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
                 set_tangent(alias, level, tangent_at(alias, level).clone())
     result = function(alias, *args, **kwargs)
     check_writable(input, result)
+    if input._extra is not None and input._extra.inference:
+        check_inference(input)  # only now: what is wrong with the arguments comes first
     if how == "at_positions":  # only now: what is wrong with the positions comes first
         _check_apart(input, args, whole=True)
     if expanded:

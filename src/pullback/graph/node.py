@@ -71,6 +71,7 @@ _PUBLIC = (
 )  # fmt: skip
 _rules: dict[str, Callable[..., Any]] = {}
 _SLOTS = ("freed_by", "source")
+_FIELDS = ("next_edges", "sequence_nr", "shape", "dtype", "output_metadata", "released", "is_step", "broadcast")
 PUBLIC_NAMES = {"input": "self", "output_grad": "grad_output"}
 """PyTorch's inspection attributes keep the name `self` for the first argument."""
 
@@ -92,6 +93,8 @@ class Node:
     released: bool = False
     extra: NodeExtra | None = None
     lock: Any = None
+    is_step: bool = False
+    """Whether it is part of a chain that computes a gradient. See Note [Gradient nodes]."""
     broadcast: tuple[Any, ...] | None = None
     """Shape and dtype of each input, where gradients must be summed to them or cast."""
 
@@ -177,7 +180,7 @@ class Node:
         """The nodes that this one sends gradients to, one per forward input."""
         if self.fused:
             return self._expand().next_functions
-        return tuple([(None, 0) if edge is None else _seen(edge) for edge in self.next_edges])
+        return tuple([(None, 0) if edge is None else seen_edge(edge) for edge in self.next_edges])
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -342,6 +345,14 @@ class Node:
         return raw_saved(self, name)
 
 
+def held_fields(node: Node) -> dict[str, Any]:
+    """What a node holds, by name; not its hooks. A compiled class has fields outside of its dictionary, or no dictionary."""
+    saved = [f"saved_{name}" for name in (*node.saved_names, *node.fact_names)]
+    versions = [f"saved_{name}_version" for name in node.tensor_names]
+    names = dict.fromkeys([*_FIELDS, *getattr(node, "__dict__", ()), *saved, *versions])
+    return {name: getattr(node, name) for name in names if name not in ("extra", "lock") and hasattr(node, name)}
+
+
 def begin_recording(node: Node) -> None:
     """Give a node that is made by hand its sequence number and its source line."""
     node.sequence_nr = next_sequence_nr()
@@ -362,7 +373,7 @@ def _differentiable_rule(cls: type[Node]) -> Callable[..., Any]:
     return rule
 
 
-def _seen(edge: Edge) -> Edge:
+def seen_edge(edge: Edge) -> Edge:
     """An edge as users see it: a further result of a fused node is that of a step."""
     if not edge[0].fused:
         return edge

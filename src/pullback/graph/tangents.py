@@ -85,6 +85,8 @@ def without_tangents(value: Any, level: int) -> Any:
     if not levels or levels[-1] < level:
         return value
     alias = new_tensor(value._array)
+    if value._counter is None:
+        value._counter = VersionCounter()
     alias._counter = value._counter
     alias._requires_grad = value._requires_grad
     if value._requires_grad:
@@ -193,12 +195,15 @@ def connected(tangent: Any, present: Sequence[Any], missing: Sequence[Any]) -> A
         return tangent
     for value in missing:
         if isinstance(value, Tensor) and value._requires_grad and not any(value is other for other in present):
-            from pullback.generated import add_dependency  # lazy: above this layer
+            from pullback.generated import depending_on  # lazy: above this layer
 
             if isinstance(tangent, tuple):
-                tangent = (None if tangent[0] is None else add_dependency(tangent[0], value), *tangent[1:])
+                tangent = (
+                    None if tangent[0] is None else depending_on(tangent[0], value, "AddBackward0"),
+                    *tangent[1:],
+                )
             else:
-                tangent = add_dependency(tangent, value)
+                tangent = depending_on(tangent, value, "AddBackward0")
     return tangent
 
 

@@ -13,7 +13,7 @@ from pullback.backend.array_module import ndarray
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.pieces import memory_of, piece_of
 from pullback.generated.registry import OPERATIONS
-from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput
@@ -184,7 +184,7 @@ class activation_budget(contextlib.ContextDecorator):
                 self._keep_of(inner)
 
     def _keep_of(self, node: Node) -> None:
-        if isinstance(node, FunctionContext):
+        if isinstance(node, BackwardCFunction):
             for index, (value, version) in enumerate(node.stored or ()):
                 kept = self._kept(value)
                 if kept is not None:

@@ -6,13 +6,19 @@ import dis
 from collections.abc import Iterable
 from typing import Any
 
+from pullback.autograd.differentiation import make_grads, root_edges
+from pullback.backend.array_module import as_array
 from pullback.backend.pieces import memory_of
+from pullback.engine.engine import engine
+from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of
-from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.hooks import zeroing_hook
 from pullback.graph.node import Node
+from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import SourceLine, source_line_of
-from pullback.inspection.nodes import held_arrays, nodes_behind, saved_values
+from pullback.inspection.nodes import held_arrays, is_released, nodes_behind, saved_values
+from pullback.inspection.replaying import replayed
 from pullback.modes.cuts import Cut, cuts
 from pullback.report import lines_html
 from pullback.tensor.tensor import Tensor
@@ -32,8 +38,8 @@ _WORDS = {
 _TEXTS = {
     "has_gradient": ("a gradient arrived: its .grad is not None", "Nothing is to be done."),
     "zero_gradient": (
-        "a gradient arrived, and it is zero",
-        "Look for a factor of zero, a saturated activation or a branch that was not taken.",
+        "a gradient arrived, and it is zero{node}",
+        "Look for a factor of zero, a saturated activation, a mask or a branch that was not taken.",
     ),
     "not_a_leaf": (
         "it is not a leaf: it was computed by {node}, and only leaves keep their gradient",
@@ -153,7 +159,8 @@ def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Expla
     """Say why `tensor.grad` is None, or why a loss has no grad_fn: a code, a sentence, the line that cut, the remedy.
 
     With a module: the same for every parameter without a gradient, by name. With `loss` the graph behind it is looked at
-    too. Lines are known where source lines are on (`autograd.graph.set_source_lines`).
+    too, and parameters are told of whose gradient a hook replaced by zeros. Lines are known where source lines are on
+    (`autograd.graph.set_source_lines`).
 
     >>> import pullback
     >>> w = pullback.ones(2, requires_grad=True)
@@ -163,9 +170,22 @@ def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Expla
     'detach'
     """
     if hasattr(tensor, "named_parameters"):
-        missing = [(name, parameter) for name, parameter in tensor.named_parameters() if parameter.grad is None]
-        return Explanations((name, _named(name, _explain(parameter, loss))) for name, parameter in missing)
+        found = Explanations()
+        for name, parameter in tensor.named_parameters():
+            if parameter.grad is None:
+                found[name] = _named(name, _explain(parameter, loss))
+            elif not parameter.grad._array.any() and (hook := _zeroing_hook(parameter, loss)) is not None:
+                found[name] = _named(name, _of_hook(hook))
+        return found
     return _explain(tensor, loss)
+
+
+def told_cut(tensor: Any) -> str:
+    """What an error adds about a tensor without history: the line that cut it off, where one is known."""
+    found = _explain(tensor, None) if isinstance(tensor, Tensor) else None
+    if found is None or found.line is None or found.code == "frozen" or not found.certain:
+        return ""
+    return f" Here {found.sentence}, at {found.line.describe()}. {found.remedy}"
 
 
 def _named(name: str, explanation: Explanation) -> Explanation:
@@ -190,16 +210,56 @@ def _of_gradient(tensor: Tensor, loss: Tensor | None) -> Explanation:
     assert tensor.grad is not None
     if tensor.grad._array.any():
         return Explanation("has_gradient")
+    hook = _zeroing_hook(tensor, loss)
+    if hook is not None:
+        return _of_hook(hook)
+    node = None if loss is None else _zeroing_node(loss, tensor)
+    if node is not None:
+        return Explanation("zero_gradient", source_line_of(node), node=f": {node.name()} made it so")
+    found = Explanation("zero_gradient", node="")
+    found.remedy += " Given the loss after backward(retain_graph=True), the operation is named."
+    return found
+
+
+def _zeroing_hook(tensor: Tensor, loss: Tensor | None) -> Any:
+    """The hook on the way from the loss to the tensor that put zeros in the place of a gradient."""
     extras: list[Any] = [tensor._extra]
     if loss is not None:
         extras += [node.extra for node in _nodes_between(loss, tensor)]
-    for extra in extras:
-        hook = None if extra is None else zeroing_hook(extra)
-        if hook is not None:
-            code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
-            line = None if code is None else SourceLine(code, -1)
-            return Explanation("hook_returned_zeros", line, operation=getattr(hook, "__name__", repr(hook)))
-    return Explanation("zero_gradient")
+    return next((hook for extra in extras if extra is not None and (hook := zeroing_hook(extra)) is not None), None)
+
+
+def _of_hook(hook: Any) -> Explanation:
+    code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
+    line = None if code is None else SourceLine(code, -1)
+    return Explanation("hook_returned_zeros", line, operation=getattr(hook, "__name__", repr(hook)))
+
+
+def _zeroing_node(loss: Tensor, leaf: Tensor) -> Node | None:
+    """The node on the way to a leaf that made zeros of a gradient, where the graph is there or can be computed again."""
+    nodes = nodes_behind(loss)
+    if loss._array.size != 1 or not nodes:
+        return None
+    if any(is_released(node) for node in nodes):
+        again = replayed(nodes).get(nodes[0])
+        if again is None or again.grad_fn is None:
+            return None
+        loss = again
+    between = set(_nodes_between(loss, leaf))
+    arrived: tuple[Any, ...] = ()
+    grads = make_grads((loss,), None, is_grads_batched=False)
+    for event in run_in_steps(engine, root_edges((loss,)), grads, keep_graph=True, only_look=True):
+        if isinstance(event, Arrival):
+            arrived = event.grads
+        elif event.node in between and any(_is_something(grad) for grad in arrived):
+            sent = [g for e, g in zip(event.edges, event.grads, strict=False) if e is not None and e[0] in between]
+            if sent and not any(_is_something(grad) for grad in sent):
+                return event.node
+    return None
+
+
+def _is_something(grad: Any) -> bool:
+    return grad is not None and bool(as_array(grad.whole() if isinstance(grad, PartialGradient) else grad).any())
 
 
 def _without_history(tensor: Tensor, is_result: bool) -> Explanation:
@@ -240,11 +300,11 @@ def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
 
 def _of_part(leaf: Tensor, nodes: list[Node]) -> Explanation:
     """A leaf that the graph of the loss leads to."""
-    withheld = [node for node in nodes if isinstance(node, FunctionContext) and node.withheld]
+    withheld = [node for node in nodes if isinstance(node, BackwardCFunction) and node.withheld]
     if withheld and not _reaches(nodes[0], leaf):
         node = withheld[-1]
         return Explanation("function_returned_none", source_line_of(node), node=node.name())
-    if any(node.released or getattr(node, "freed_by", None) is not None for node in nodes):
+    if any(is_released(node) or getattr(node, "freed_by", None) is not None for node in nodes):
         return Explanation("gradient_gone")
     return Explanation("backward_not_called")
 
@@ -256,7 +316,7 @@ def _reaches(root: Node, leaf: Tensor) -> bool:
         node = stack.pop()
         if getattr(node, "variable", None) is leaf:
             return True
-        withheld: Iterable[int] = node.withheld if isinstance(node, FunctionContext) else ()
+        withheld: Iterable[int] = node.withheld if isinstance(node, BackwardCFunction) else ()
         new = [e[0] for i, e in enumerate(node.next_edges) if e is not None and i not in withheld and e[0] not in seen]
         seen.update(new)
         stack.extend(new)

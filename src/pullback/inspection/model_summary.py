@@ -120,22 +120,19 @@ class _Calls:
         self._model = model
         self._shapes: dict[str, tuple[Any, Any]] = {}
         self._order: dict[str, Any] = {}
-        self._handles: list[Any] = []
 
     def __enter__(self) -> _Calls:
-        from pullback.nn.modules import module as modules  # lazy: modules are beside this layer
+        from pullback.nn.modules.module_hooks import watch_modules  # lazy: modules are beside this layer
 
-        self._handles = [
-            modules.register_module_forward_pre_hook(lambda module, args: self._enter(module)),
-            modules.register_module_forward_hook(self._leave),
-        ]
+        watch_modules(self._enter, self._leave)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for handle in self._handles:
-            handle.remove()
+        from pullback.nn.modules.module_hooks import unwatch_modules  # lazy: modules are beside this layer
 
-    def _enter(self, module: Any) -> None:
+        unwatch_modules(self._enter, self._leave)
+
+    def _enter(self, module: Any, args: Any) -> None:
         if id(module) in self._names:
             self._order.setdefault(self._names[id(module)], module)
 

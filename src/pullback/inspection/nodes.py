@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.backend.array_module import ndarray
 from pullback.backend.device_array import DeviceArray
-from pullback.graph.custom_function_node import FunctionContext
+from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import FIRST, Node
 from pullback.graph.saved_tensor import PackedTensor, SavedList, SavedOutput
@@ -76,10 +76,15 @@ def acting_node(node: Node) -> Node:
     return node if extra is None or extra.outer is None else extra.outer
 
 
+def is_released(node: Node) -> bool:
+    """Whether what a node saved is gone. One whose steps were recorded gave its values to them."""
+    return acting_node(node).released
+
+
 def saved_values(node: Node) -> Iterator[tuple[str, Any]]:
     """What a node keeps for its backward: tensors, arrays, saved outputs, packed values, each with its name."""
     node = acting_node(node)
-    if isinstance(node, FunctionContext):
+    if isinstance(node, BackwardCFunction):
         for index, (value, _) in enumerate(node.stored or ()):
             if value is not None:
                 yield f"saved_tensors[{index}]", value

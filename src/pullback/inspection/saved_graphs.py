@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from pullback.backend.dtype import ALL, from_numpy_dtype
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.accumulate_grad import AccumulateGrad, accumulator_of
+from pullback.graph.fused_node import StepsOfResults
 from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node, new_node, next_sequence_nr
@@ -27,6 +28,7 @@ from pullback.graph.views import AsStridedBackward0, CopySlices
 from pullback.inspection.nodes import acting_node, named_leaves, tensors_in
 from pullback.inspection.rule_digests import rule_digest
 from pullback.kernels.strided import Geometry
+from pullback.recording.gradient_node import GradientNode
 from pullback.serialization import load, save
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -148,12 +150,23 @@ def _plain_tensor(tensor: Any) -> Tensor:
     return new_tensor(tensor._array)
 
 
+def _is_passed(node: Node) -> bool:
+    """Whether a node only hands gradients on to the nodes that compute them.
+
+    See Note [Gradient nodes] and Note [Fused nodes].
+    """
+    return (isinstance(node, GradientNode) and node.chain is None) or isinstance(acting_node(node), StepsOfResults)
+
+
 class _Writer:
     """Turns nodes into plain data."""
 
     def __init__(self, nodes: list[Node], leaves: Any) -> None:
-        self._nodes = nodes
-        self._positions = {node: index for index, node in enumerate(nodes)}
+        for node in nodes:
+            if node.extra is not None and node.extra.has_hooks() and not isinstance(node, AccumulateGrad):
+                raise ValueError(f"{node.name()} has hooks, which are code and cannot be saved: remove them first")
+        self._nodes = [node for node in nodes if not _is_passed(node)]
+        self._positions = {node: index for index, node in enumerate(self._nodes)}
         self._names = {} if leaves is None else {id(leaf): name for name, leaf in named_leaves(leaves)}
         self.rules: dict[str, str] = {}
 
@@ -163,13 +176,13 @@ class _Writer:
 
     def edge(self, edge: Any) -> list[int] | None:
         """An edge as two numbers."""
+        while edge is not None and _is_passed(edge[0]):
+            edge = edge[0].next_edges[edge[1]]
         return None if edge is None else [self._positions[edge[0]], edge[1]]
 
     def _node(self, node: Node) -> dict[str, Any]:
         if isinstance(node, AccumulateGrad):
             return self._leaf(node)
-        if node.extra is not None and node.extra.has_hooks():
-            raise ValueError(f"{node.name()} has hooks, which are code and cannot be saved: remove them first")
         acting = acting_node(node)
         edges = [self.edge(edge) for edge in node.next_edges]
         return {"edges": edges, "sequence_nr": node.sequence_nr, **self._described(acting)}
@@ -304,10 +317,15 @@ class _Reader:
         return LoadedGraph(losses[0] if self._data["single"] else losses, ordered)
 
     def _number(self) -> None:
-        """Number the nodes in the order in which they were recorded: gradients are summed in it."""
+        """Number the nodes in the order in which they were recorded: gradients are summed in it.
+
+        The steps of a fused node share its number, and run in the order in which gradients reach them.
+        """
         recorded = [index for index, entry in enumerate(self._entries) if entry["kind"] != "leaf"]
-        for index in sorted(recorded, key=lambda index: (int(self._entries[index]["sequence_nr"]), -index)):
-            self._nodes[index].sequence_nr = next_sequence_nr()
+        numbers = sorted({int(self._entries[index]["sequence_nr"]) for index in recorded})
+        given = {number: next_sequence_nr() for number in numbers}
+        for index in recorded:
+            self._nodes[index].sequence_nr = given[int(self._entries[index]["sequence_nr"])]
 
     def _edge(self, edge: Any, index: int) -> Any:
         if edge is None:

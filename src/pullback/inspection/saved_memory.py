@@ -6,7 +6,15 @@ from typing import Any
 
 from pullback.backend.pieces import memory_of
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput
-from pullback.inspection.nodes import held_arrays, leaves_behind, line_of, module_of, nodes_behind, saved_values
+from pullback.inspection.nodes import (
+    held_arrays,
+    is_released,
+    leaves_behind,
+    line_of,
+    module_of,
+    nodes_behind,
+    saved_values,
+)
 from pullback.report import Report, place_text
 
 __all__ = ["saved_report"]
@@ -37,7 +45,7 @@ def saved_report(loss: Any) -> Report:
     rows: list[dict[str, Any]] = []
     total = activations = 0
     for number, node in enumerate(nodes_behind(loss)):
-        if node.released:
+        if is_released(node):
             continue
         for name, value in saved_values(node):
             label = f"{node.name()}#{number}.{name}"

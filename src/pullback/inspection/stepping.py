@@ -22,7 +22,7 @@ from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.source_lines import SourceLine, module_path_of, source_line_of
-from pullback.inspection.nodes import saved_values
+from pullback.inspection.nodes import is_released, saved_values
 from pullback.modes.node_observer import NodeObserver
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
@@ -40,7 +40,7 @@ class Step:
         self.line: SourceLine | None = source_line_of(node)
         self.module: str | None = module_path_of(node)
         self.incoming: tuple[Tensor | None, ...] = tuple([_shown(grad) for grad in incoming])
-        self.saved: dict[str, Any] = {} if node.released else {name: _as_saved(v) for name, v in saved_values(node)}
+        self.saved: dict[str, Any] = {} if is_released(node) else {name: _as_saved(v) for name, v in saved_values(node)}
         self.outgoing: tuple[Tensor | None, ...] | None = None
         """The gradients for `node.next_functions`, one each; None before the node ran, () of a leaf's accumulator."""
 

@@ -9,11 +9,13 @@ from pullback.backend.gradient_statistics import wide_dtype, widest
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node, new_node
 from pullback.graph.saved_tensor import PackedTensor, SavedList, SavedOutput
+from pullback.inspection.nodes import acting_node
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
 def wide_node(node: Node) -> Node | None:
     """A copy of an operation's node in 64 bits; None of nodes that are not an operation's."""
+    node = acting_node(node)
     if not node.operation or node.needs_tensors or node.released:
         return None
     wide: Any = new_node(type(node))

@@ -8,10 +8,9 @@ import numpy as np
 
 from pullback.kernels.dtype_support import _in_float32
 from pullback.kernels.selection import _select, drop_where, keep_where
-from pullback.kernels.softmaxes import log_softmax_grad, softmax_grad
 from pullback.kernels.special import erf
-from pullback.native import by_device, native
-from pullback.typing import Array, Dim, Scalar
+from pullback.native import native
+from pullback.typing import Array, Scalar
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_TWO_OVER_PI = math.sqrt(2 / math.pi)
@@ -77,19 +76,19 @@ def threshold_backward(output_grad: Array, input: Array, threshold: Scalar) -> A
 @native
 def hardshrink_backward(output_grad: Array, input: Array, lambd: Scalar) -> Array:
     """The gradient of hardshrink."""
-    return keep_where(np.abs(input) > lambd, output_grad)
+    return drop_where(np.abs(input) <= lambd, output_grad)  # of nan it stays, as in PyTorch
 
 
 @native
 def softshrink_backward(output_grad: Array, input: Array, lambd: Scalar) -> Array:
     """The gradient of softshrink."""
-    return keep_where(np.abs(input) > lambd, output_grad)
+    return drop_where(np.abs(input) <= lambd, output_grad)  # of nan it stays, as in PyTorch
 
 
 @native
 def hardtanh_backward(output_grad: Array, input: Array, min_val: Scalar, max_val: Scalar) -> Array:
     """The gradient of hardtanh."""
-    return keep_where(np.logical_and(input > min_val, input < max_val), output_grad)
+    return drop_where(np.logical_or(input <= min_val, input >= max_val), output_grad)
 
 
 @native
@@ -111,7 +110,7 @@ def hardswish_backward(output_grad: Array, input: Array) -> Array:
 def elu_backward(output_grad: Array, input: Array, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Array:
     """The gradient of elu; at zero it is that of the exponential branch."""
     below = output_grad * np.exp(keep_where(input < 0, input) * input_scale) * (alpha * scale * input_scale)
-    return _select(input > 0, output_grad * scale, below)
+    return _select(input <= 0, below, output_grad * scale)
 
 
 @native
@@ -119,15 +118,3 @@ def elu_backward(output_grad: Array, input: Array, alpha: Scalar, scale: Scalar,
 def leaky_relu_backward(output_grad: Array, input: Array, negative_slope: Scalar) -> Array:
     """The gradient of leaky_relu."""
     return _select(input > 0, output_grad, output_grad * negative_slope)
-
-
-@by_device
-def softmax_backward_data(output_grad: Array, output: Array, dim: Dim) -> Array:
-    """The gradient of softmax."""
-    return softmax_grad(output_grad, output, dim)
-
-
-@by_device
-def log_softmax_backward_data(output_grad: Array, output: Array, dim: Dim) -> Array:
-    """The gradient of log_softmax."""
-    return log_softmax_grad(output_grad, output, dim)

@@ -13,14 +13,22 @@ from pullback.typing import Array, Scalar
 @native
 @checked
 def maximum(input: Array, other: Array) -> Array:
-    """The greater of two elements; nan if one is."""
+    """The greater of two elements; nan if one is.
+
+    `input` and `other` broadcast to one shape, that of the result, in the dtype that both promote to. Where they are
+    equal, each gets half of the gradient.
+    """
     return np.maximum(input, other)
 
 
 @native
 @checked
 def minimum(input: Array, other: Array) -> Array:
-    """The smaller of two elements; nan if one is."""
+    """The smaller of two elements; nan if one is.
+
+    `input` and `other` broadcast to one shape, that of the result, in the dtype that both promote to. Where they are
+    equal, each gets half of the gradient.
+    """
     return np.minimum(input, other)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from pullback.backend.array_module import parts
 from pullback.backend.halves import FLOAT32, cast_half
-from pullback.checks.dtypes import refuse_kinds
 from pullback.native import by_device, by_element
 from pullback.typing import Array, Scalar
 
@@ -28,41 +27,61 @@ def _compared(function: Any, input: Array, other: Array | Scalar) -> Array:
 
 @by_element
 def eq(input: Array, other: Array | Scalar) -> Array:
-    """Whether elements are equal."""
+    """Whether elements are equal.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input == other).
+    """
     return _compared(np.equal, input, other)
 
 
 @by_element
 def ne(input: Array, other: Array | Scalar) -> Array:
-    """Whether elements differ."""
+    """Whether elements differ.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    differs from everything, itself too. y = (input != other).
+    """
     return _compared(np.not_equal, input, other)
 
 
 @by_element
 def lt(input: Array, other: Array | Scalar) -> Array:
-    """Whether elements of `input` are smaller."""
-    refuse_kinds(input, "c", "lt_cpu")
+    """Whether elements of `input` are smaller.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input < other).
+    """
     return _compared(np.less, input, other)
 
 
 @by_element
 def le(input: Array, other: Array | Scalar) -> Array:
-    """Whether elements of `input` are smaller or equal."""
-    refuse_kinds(input, "c", "le_cpu")
+    """Whether elements of `input` are smaller or equal.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input <= other).
+    """
     return _compared(np.less_equal, input, other)
 
 
 @by_element
 def gt(input: Array, other: Array | Scalar) -> Array:
-    """Whether elements of `input` are greater."""
-    refuse_kinds(input, "c", "gt_cpu")
+    """Whether elements of `input` are greater.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input > other).
+    """
     return _compared(np.greater, input, other)
 
 
 @by_element
 def ge(input: Array, other: Array | Scalar) -> Array:
-    """Whether elements of `input` are greater or equal."""
-    refuse_kinds(input, "c", "ge_cpu")
+    """Whether elements of `input` are greater or equal.
+
+    `input` and `other` (a tensor or a number) broadcast to one shape, that of the result. The result is bool, and nan
+    is neither equal to, smaller nor greater than anything. y = (input >= other).
+    """
     return _compared(np.greater_equal, input, other)
 
 
@@ -77,29 +96,33 @@ def isnan(input: Array) -> Array:
 
 @by_device
 def isinf(input: Array) -> Array:
-    """Whether elements are infinite."""
+    """Whether elements are infinite.
+
+    `input` has any shape, and the result has the same. The result is bool: y = (abs(input) == inf). A complex number is
+    infinite if one of its parts is.
+    """
     return np.zeros(input.shape, bool) if input.dtype.kind in "biu" else np.isinf(input)
 
 
 @by_device
 def isfinite(input: Array) -> Array:
-    """Whether elements are finite."""
+    """Whether elements are finite.
+
+    `input` has any shape, and the result has the same. The result is bool, and false for nan and the infinities. A
+    complex number is finite if both of its parts are.
+    """
     return np.ones(input.shape, bool) if input.dtype.kind in "biu" else np.isfinite(input)
 
 
 @by_device
 def isposinf(input: Array) -> Array:
     """Whether elements are positive infinity."""
-    if input.dtype.kind == "c":
-        raise RuntimeError("isposinf does not support complex inputs.")
     return np.equal(input, np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
 
 
 @by_device
 def isneginf(input: Array) -> Array:
     """Whether elements are negative infinity."""
-    if input.dtype.kind == "c":
-        raise RuntimeError("isneginf does not support complex inputs.")
     return np.equal(input, -np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
 
 
@@ -110,7 +133,11 @@ def isreal(input: Array) -> Array:
 
 
 def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
-    """Whether elements differ by at most `atol + rtol * |other|`."""
+    """Whether elements differ by at most `atol + rtol * |other|`.
+
+    `input` and `other`, of one dtype, broadcast to one shape, that of the result, which is bool. Equal infinities are
+    close; nan is close to nan if `equal_nan` says so. y = abs(input - other) <= atol + rtol * abs(other).
+    """
     close = np.equal(input, other)
     if equal_nan and input.dtype.kind not in "biu":
         close = close | (np.isnan(input) & np.isnan(other))

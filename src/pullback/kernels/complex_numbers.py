@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import parts
-from pullback.backend.dtype import complex_of, scalar_type_name
+from pullback.backend.dtype import complex_of
 from pullback.native import by_device, by_element
 from pullback.typing import Array
 
 
 @by_device
 def angle(input: Array) -> Array:
-    """The angle of a complex number; of a real one 0 or pi, and nan of nan."""
+    """The angle of a complex number; of a real one 0 or pi, and nan of nan.
+
+    `input` has any shape, and the result has the same. It is real. y = atan2(imag(input), real(input)).
+    """
     if input.dtype.kind == "c":
         return np.angle(np.asarray(input, order="C"))
     zero_or_pi = np.where(input < 0, input.dtype.type(np.pi), input.dtype.type(0))
@@ -27,8 +30,6 @@ def conj_physical(input: Array) -> Array:
 @by_element
 def polar(abs: Array, angle: Array) -> Array:
     """Complex numbers from magnitudes and angles."""
-    if abs.dtype.itemsize == 2:
-        raise NotImplementedError(f"\"polar_cpu\" not implemented for '{scalar_type_name(abs.dtype)}'")
     made = np.empty_like(abs + angle, dtype=complex_of(abs.dtype))
     made.real, made.imag = abs * np.cos(angle), abs * np.sin(angle)
     return made

@@ -12,8 +12,9 @@ import numpy as np
 
 from pullback.backend.halves import rounded
 from pullback.backend.unpromised_bits import note_product
+from pullback.checks.shapes import check_windows
 from pullback.kernels.accumulation import widened
-from pullback.kernels.windows import add_windows, check_windows, offset_slices, pad_with, window_counts, window_view
+from pullback.kernels.windows import add_windows, offset_slices, pad_with, window_counts, window_view
 from pullback.native import native
 from pullback.typing import Array, Shape
 

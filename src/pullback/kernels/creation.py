@@ -9,109 +9,43 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import fill_array, inverse_order, memory_order, restride
-from pullback.backend.dtype import (
-    default_complex,
-    default_float,
-    number_as,
-    number_dtype,
-    promote_dtypes,
-    scalar_type_name,
-)
+from pullback.backend.dtype import default_complex, default_float, number_dtype, promote_dtypes
 from pullback.backend.libm import multiply_add
+from pullback.checks import checked
+from pullback.checks.numbers import checked_number, element_as
+from pullback.checks.values import read_values, refuse_long_integers, require_fit, require_number_array
 from pullback.typing import Array, DType, Scalar, Shape
 
 
 def array_from_values(data: Any, dtype: DType | None) -> Array:
     """An array of nested Python sequences, with PyTorch's inferred dtype."""
     if isinstance(data, (np.ndarray, np.generic)):
-        if data.dtype.kind in "USOMm":
-            raise TypeError(
-                f"can't convert np.ndarray of type numpy.{data.dtype.type.__name__}. The only supported types are: float64, "
-                "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, "
-                "and bool."
-            )
+        require_number_array(data)
         return np.array(data, dtype=dtype, copy=True)
     if isinstance(data, (bool, int, float, complex)):
-        return _fill(np.empty((), number_dtype(data) if dtype is None else dtype), data)
-    try:
-        array = np.array(data)
-    except ValueError as error:
-        raise _ragged(data) from error
-    if array.dtype == object:
-        raise _unsupported(data)
-    if array.dtype.kind in "US":
-        raise TypeError(f"new(): invalid data type '{_first_text(data)}'")
+        array: Array = np.empty((), number_dtype(data) if dtype is None else dtype)
+        array[...] = element_as(data, array.dtype)
+        return array
+    array = read_values(data)
     if dtype is None:
-        # NumPy's int64 and bool are PyTorch's too; a float64 may be of Python's floats.
-        is_settled = array.dtype in (np.int64, np.bool_) or not isinstance(data, (list, tuple))
-        kinds = set() if is_settled else _dtypes_in(data)
-        from_numpy = any(isinstance(kind, np.dtype) for kind in kinds)
-        if array.size == 0 and not from_numpy:
-            dtype = default_float()
-        elif from_numpy:
-            dtype = _joint_dtype(kinds)
-        else:
-            dtype = {"f": default_float(), "c": default_complex(), "i": np.dtype(np.int64)}.get(array.dtype.kind)
-            if array.dtype.kind == "u" and kinds == {int}:
-                raise ValueError("Overflow when unpacking long long")
+        dtype = _inferred_dtype(data, array)
     if dtype is None or array.dtype == dtype:
         return array
-    if array.dtype.kind == "c" and dtype.kind not in "bcW":
-        raise TypeError("must be real number, not complex")
-    if dtype.kind in "iu" and array.dtype.kind in "iu" and array.size:
-        info = np.iinfo(dtype)
-        if array.max() > info.max or array.min() < (info.min if dtype.kind == "i" else -info.max):
-            raise _overflow(dtype)
+    require_fit(array, dtype)
     return array.astype(dtype)
 
 
-def _fill(array: Array, value: Scalar) -> Array:
-    """One Python number in a 0-dim array, refused where the type cannot hold it; -1 in an unsigned one wraps around."""
-    kind = array.dtype.kind
-    if isinstance(value, complex) and kind not in "bcW":
-        raise TypeError("must be real number, not complex")
-    if kind in "iu":
-        if isinstance(value, float) and not math.isfinite(value):
-            raise RuntimeError(f"value cannot be converted to type {array.dtype} without overflow")
-        whole = int(value)  # type: ignore[arg-type]  # not complex here
-        info = np.iinfo(array.dtype)
-        if not -(2**63) <= whole < (2**64 if kind == "u" else 2**63):
-            raise ValueError("Overflow when unpacking long long")
-        if whole > info.max or (whole < info.min and (kind == "i" or whole < -info.max)):
-            raise RuntimeError(f"value cannot be converted to type {array.dtype} without overflow")
-        value = number_as(whole, array.dtype)
-    array[...] = value
-    return array
-
-
-_C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "bool": "bool",
-    "int32": "int",
-}  # fmt: skip
-
-
-def checked_number(value: Scalar, dtype: DType) -> Any:
-    """A Python number as a NumPy scalar, refused where the type cannot hold it; fractions are cut off."""
-    if dtype.kind == "f" and dtype.itemsize > 1 and isinstance(value, (int, float)) and -60000 < value < 60000:
-        return dtype.type(value)  # the common case: even float16 holds it
-    if isinstance(value, complex) and dtype.kind not in "bcW":
-        if value.imag:
-            raise _overflow(dtype)
-        value = value.real
-    if dtype.kind in "iu" and not isinstance(value, complex):
-        info = np.iinfo(dtype)
-        lowest = -info.max if dtype.kind == "u" and not isinstance(value, float) else info.min
-        if not lowest <= value <= info.max:  # nan is not
-            raise _overflow(dtype)
-        return number_as(int(value), dtype)
-    result = number_as(value, dtype)
-    if dtype.kind not in "bcW" and math.isfinite(value) and not np.isfinite(result):  # type: ignore[arg-type]
-        raise _overflow(dtype)
-    return result
-
-
-def _overflow(dtype: DType) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, f'{dtype}_t')} without overflow")
+def _inferred_dtype(data: Any, array: Array) -> DType | None:
+    """The dtype of a tensor of `data`, of which NumPy made `array`; None for NumPy's own choice."""
+    # NumPy's int64 and bool are PyTorch's too; a float64 may be of Python's floats.
+    is_settled = array.dtype in (np.int64, np.bool_) or not isinstance(data, (list, tuple))
+    kinds = set() if is_settled else _dtypes_in(data)
+    if any(isinstance(kind, np.dtype) for kind in kinds):
+        return _joint_dtype(kinds)
+    if array.size == 0:
+        return default_float()
+    refuse_long_integers(array, kinds)
+    return {"f": default_float(), "c": default_complex(), "i": np.dtype(np.int64)}.get(array.dtype.kind)
 
 
 def checked_fill(shape: Shape, value: Scalar, dtype: DType) -> Array:
@@ -145,58 +79,17 @@ def _joint_dtype(kinds: set[Any]) -> DType:
     return found
 
 
-def _first_text(data: Any) -> str:
-    items = [data]
-    while items:
-        item = items.pop()
-        if isinstance(item, (str, bytes)):
-            return type(item).__name__
-        items += item if isinstance(item, (list, tuple)) else []
-    return "str"
-
-
-def _ragged(data: Any) -> Exception:
-    depth, sequence = 0, data
-    while isinstance(sequence, (list, tuple)) and sequence:
-        lengths = [len(row) if isinstance(row, (list, tuple)) else None for row in sequence]
-        if any(n != lengths[0] for n in lengths):
-            at = next(i for i, n in enumerate(lengths) if n != lengths[0])
-            if lengths[0] is None:
-                return TypeError(f"must be real number, not {type(sequence[at]).__name__}")
-            if lengths[at] is None:
-                return TypeError("not a sequence")
-            return ValueError(f"expected sequence of length {lengths[0]} at dim {depth + 1} (got {lengths[at]})")
-        sequence, depth = sequence[0], depth + 1
-    return ValueError("the nested sequence is not rectangular")
-
-
-def _unsupported(data: Any) -> Exception:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    if isinstance(data, (list, tuple)):
-        return ValueError("the nested sequence is not rectangular")
-    if data is None:
-        return RuntimeError("Could not infer dtype of NoneType")
-    if isinstance(data, int):
-        return ValueError("Overflow when unpacking long long")
-    return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-
-
+@checked
 def arange_array(start: Any, end: Any, step: Any, dtype: DType | None) -> Array:
     """Evenly spaced values from start up to, not including, end."""
     whole = all(isinstance(v, int) for v in (start, end, step))
     if dtype is None:
         dtype = np.dtype(np.int64) if whole else default_float()
-    if dtype.kind in "cb":
-        raise NotImplementedError(f'"arange_cpu" not implemented for {scalar_type_name(dtype)!r}')
     if dtype.kind in "iu" and dtype != np.int64 and not whole:
         # PyTorch rounds the bounds before it counts for int64 alone.
         return _steps_from(int(start), int(step), math.ceil((end - start) / step), dtype)
     if dtype.kind in "iu":
-        start, end, step = int(start), int(end), int(step)
-        if step == 0:
-            raise ValueError("step must be nonzero")
-        return np.arange(start, end, step).astype(dtype, copy=False)
+        return np.arange(int(start), int(end), int(step)).astype(dtype, copy=False)
     if whole:
         return np.arange(start, end, step).astype(dtype)
     return _steps_from(start, step, math.ceil((end - start) / step), dtype)

@@ -10,8 +10,8 @@ from pullback.backend.dtype import complex_of, real_of
 from pullback.backend.logical_array import has_values
 from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
+from pullback.checks.elements import failed_factorization, value_out_of_range
 from pullback.checks.matrices import refuse_half
-from pullback.errors import LinAlgError
 from pullback.kernels.matrix_checks import _as_info, _by_columns, _raise_for_info
 from pullback.native import by_device, native
 from pullback.typing import Array
@@ -123,7 +123,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
     try:
         U, S, Vh = np.linalg.svd(A, full_matrices)
     except np.linalg.LinAlgError:
-        raise _svd_failed(A) from None
+        raise failed_factorization(_svd_problem(A)) from None
     return _by_columns(U), S, _by_columns(Vh)
 
 
@@ -135,20 +135,19 @@ def singular_values(A: Array) -> Array:
     try:
         return np.linalg.svd(A, compute_uv=False)
     except np.linalg.LinAlgError:
-        raise _svd_failed(A) from None
+        raise failed_factorization(_svd_problem(A)) from None
 
 
-def _svd_failed(A: Array) -> LinAlgError:
+def _svd_problem(A: Array) -> str:
+    """What to say of matrices whose singular values were not found."""
     finite = np.isfinite(A).all(axis=(-1, -2))
     if np.all(finite):
-        return LinAlgError(
+        return (
             "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
             "repeated singular values."
         )
     batch = "" if A.ndim == 2 else f"(Batch element {int(np.argmin(finite.reshape(-1)))}): "
-    return LinAlgError(
-        f"linalg.svd: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
-    )
+    return f"linalg.svd: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
 
 
 @by_device
@@ -179,7 +178,7 @@ def hermitian_eigenvalues(A: Array, UPLO: str = "L") -> Array:
 def linalg_eig(A: Array) -> tuple[Array, Array]:
     """The eigenvalues and the eigenvectors of square matrices, always complex."""
     if not np.isfinite(A).all():
-        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+        raise value_out_of_range("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     note_factorization(A)
     L, V = np.linalg.eig(A)
     wide = complex_of(A.dtype)

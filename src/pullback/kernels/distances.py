@@ -9,7 +9,7 @@ import numpy as np
 from pullback.backend.unpromised_bits import note_product
 from pullback.kernels.accumulation import widened
 from pullback.native import by_device
-from pullback.typing import Array, Shape
+from pullback.typing import Array
 
 # Differences at a time; they stay in the cache.
 _CHUNK = 2**20
@@ -82,15 +82,3 @@ def trilinear(input1: Array, input2: Array, weight: Array) -> Array:
     note_product(a, w.size)
     inner = (a @ w.transpose(1, 0, 2).reshape(rows, outputs * columns)).reshape(len(a), outputs, columns)
     return np.matmul(inner, b[:, :, None])[..., 0].astype(input1.dtype, copy=False)
-
-
-def joint_shape(first: Shape, second: Shape) -> Shape:
-    """The shape that two shapes broadcast to."""
-    try:
-        return tuple(np.broadcast_shapes(first, second))
-    except ValueError:
-        raise RuntimeError(
-            f"The size of tensor a {list(first)} must match the size of tensor b {list(second)} at each "
-            "dimension that is "
-            "not 1"
-        ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.checks import checked
 from pullback.kernels.accumulation import widened
 from pullback.kernels.embeddings import check_rows
 from pullback.native import by_device, native
@@ -11,9 +12,10 @@ from pullback.typing import Array
 
 
 @native
+@checked
 def embedding_bag_forward(
     weight: Array, indices: Array, offsets: Array, per_sample_weights: Array | None, mode: int, padding_idx: int,
-    scale_grad_by_freq: bool,
+    scale_grad_by_freq: bool, sparse: bool = False,
 ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
     """The bags; for each index its bag and its factor; for each bag its size and, for maxima, the rows chosen."""
     check_rows("embedding_bag", weight, indices)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.backend.dtype import scalar_type_name
 from pullback.backend.sparse_array import SparseArray
 from pullback.checks import checked
+from pullback.checks.elements import position_out_of_range
 from pullback.kernels.accumulation import widened
 from pullback.kernels.index_arrays import without_repetition
 from pullback.native import by_device, native
@@ -27,6 +27,7 @@ def embedding(
 
 
 @by_device
+@checked
 def embedding_gradient(
     input: Array, indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Array:
@@ -42,21 +43,19 @@ def embedding_gradient(
 
 
 def check_rows(function: str, weight: Array, indices: Array) -> None:
-    """Refuse indices that are not integers or name no row."""
-    if indices.dtype not in (np.int64, np.int32):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{scalar_type_name(indices.dtype)}Tensor instead (while checking arguments for {function})"
-        )
+    """Refuse indices that name no row."""
     indices = without_repetition(indices)
     if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= weight.shape[0]):
         wrong = indices[(indices < 0) | (indices >= weight.shape[0])].reshape(-1)[0]
         if function.startswith("embedding_bag"):
             place = int((indices.reshape(-1) == wrong).argmax())
-            raise RuntimeError(
-                f"Index {place} of input takes value {int(wrong)} which is not in the valid range [0, {weight.shape[0]})"
+            raise position_out_of_range(
+                f"Index {place} of input takes value {int(wrong)} which is not in the valid range [0, {weight.shape[0]})",
+                RuntimeError,
             )
-        raise IndexError(f"index out of range in self: {int(wrong)} names no row of a table of {weight.shape[0]} rows")
+        raise position_out_of_range(
+            f"index out of range in self: {int(wrong)} names no row of a table of {weight.shape[0]} rows"
+        )
 
 
 @native

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from pullback.backend.array_module import flat_storage, storage_of
 from pullback.backend.c_types import ctypes
 from pullback.backend.device import find_library, usable_device
 from pullback.backend.device_array import DeviceArray
+from pullback.checks import checked
 from pullback.typing import Array, DType
 
 
@@ -77,20 +77,12 @@ def array_over_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Arr
     return np.frombuffer(buffer, dtype, count, offset)
 
 
+@checked
 def array_over_file(filename: str, dtype: DType, size: int, shared: bool) -> Array:
     """An array on the contents of a file: writing to it writes to the file if `shared`, which is then made if needed."""
-    needed = size * dtype.itemsize
     if shared:
         with open(filename, "ab") as file:
-            file.truncate(max(needed, file.tell()))
-    try:
-        found = os.path.getsize(filename)
-    except OSError as error:
-        raise RuntimeError(
-            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
-        ) from None
-    if found < needed:
-        raise RuntimeError(f"file <{filename}> size <{found}> is smaller than the required mapping size <{needed}>")
+            file.truncate(max(size * dtype.itemsize, file.tell()))
     if size == 0:
         return np.empty(0, dtype)
     mapped = np.memmap(filename, dtype, "r+" if shared else "c", shape=(size,))

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from pullback.checks import checked
-from pullback.checks.dtypes import refuse_kinds
 from pullback.kernels.dtype_support import _in_float32
 from pullback.kernels.special_evaluation import _through_float64
 from pullback.native import by_device, by_element, native
@@ -22,18 +21,18 @@ def pow(input: Array, exponent: Array) -> Array:
     """Raise to powers given by a tensor."""
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
-    refuse_kinds(input, "b", "pow")
     return np.power(input, exponent)
 
 
 @native
+@checked
 def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
     """Raise to a power given by a number."""
     kind = input.dtype.kind
-    if kind in "iu" and np.less(exponent, 0):
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
     if kind == "b":
         return np.where(input, True, not exponent)
+    if exponent == 0:
+        return np.ones_like(input)
     if exponent == 1:
         return np.positive(input)
     if exponent == 2:
@@ -54,7 +53,6 @@ def pow_base(exponent: Array, input: Array | Scalar) -> Array:
     """Raise a number to powers given by a tensor; the result is row-major, as PyTorch's."""
     if exponent.dtype.kind in "iu":
         return _integer_power(input, np.ascontiguousarray(exponent))
-    refuse_kinds(exponent, "b", "pow")
     return np.power(input, exponent, order="C")
 
 
@@ -70,7 +68,10 @@ def sqrt(input: Array) -> Array:
 @native
 @_in_float32
 def rsqrt(input: Array) -> Array:
-    """Compute 1 / sqrt(input)."""
+    """Compute 1 / sqrt(input).
+
+    `input` has any shape, and the result has the same. It is inf at 0 and nan below.
+    """
     return 1 / np.sqrt(input)
 
 
@@ -85,7 +86,10 @@ def exp(input: Array) -> Array:
 
 @native
 def expm1(input: Array) -> Array:
-    """Compute exp(input) - 1, accurate near zero."""
+    """Compute exp(input) - 1, accurate near zero.
+
+    `input` has any shape, and the result has the same. For a small `input` the 1 would swallow its digits.
+    """
     return _through_float64(np.expm1, input)
 
 
@@ -100,19 +104,29 @@ def log(input: Array) -> Array:
 
 @native
 def log2(input: Array) -> Array:
-    """The logarithm to base 2."""
+    """The logarithm to base 2.
+
+    `input` has any shape, and the result has the same. It is -inf at 0 and nan below. y = log(input) / log(2).
+    """
     return _through_float64(np.log2, input)
 
 
 @native
 def log10(input: Array) -> Array:
-    """The logarithm to base 10."""
+    """The logarithm to base 10.
+
+    `input` has any shape, and the result has the same. It is -inf at 0 and nan below. y = log(input) / log(10).
+    """
     return _through_float64(np.log10, input)
 
 
 @native
 def log1p(input: Array) -> Array:
-    """Compute log(1 + input), accurate near zero."""
+    """Compute log(1 + input), accurate near zero.
+
+    `input` has any shape, and the result has the same. It is -inf at -1 and nan below. For a small `input` the 1 would
+    swallow its digits.
+    """
     return _complex_log1p(input) if input.dtype.kind == "c" else np.log1p(input)
 
 
@@ -126,7 +140,6 @@ def logaddexp(input: Array, other: Array) -> Array:
 @by_element
 def logaddexp2(input: Array, other: Array) -> Array:
     """Compute log2(2**input + 2**other) without overflow."""
-    refuse_kinds(input, "biuc", "logaddexp2_cpu")
     return np.logaddexp2(input, other)
 
 

@@ -10,7 +10,6 @@ from pullback.backend.array_module import is_at_hand
 from pullback.backend.dtype import is_float_or_complex
 from pullback.backend.halves import rounded
 from pullback.checks import checked
-from pullback.checks.shapes import require_elements
 from pullback.kernels.accumulation import add_up, contiguous, largest_along, reduced_axes, widened
 from pullback.native import native
 from pullback.typing import Array, Dim, Dims
@@ -34,25 +33,24 @@ def min_all(input: Array) -> Array:
 
 
 @native
+@checked
 def max_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The largest element along `dim`, and its first index."""
-    return _select(np.argmax, "max", input, dim, keepdim)
+    return _select(np.argmax, input, dim, keepdim)
 
 
 @native
+@checked
 def min_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The smallest element along `dim`, and its first index."""
-    return _select(np.argmin, "min", input, dim, keepdim)
+    return _select(np.argmin, input, dim, keepdim)
 
 
-def _select(function: Any, name: str, input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
-    require_elements(name, input, (dim,))
-    if input.dtype.kind == "c":
-        raise RuntimeError(f"{name}(): does not support complex input")
+def _select(function: Any, input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     if input.dtype.char == "e":  # NumPy compares float16 one by one
-        values, indices = _select(function, name, widened(input), dim, keepdim)
+        values, indices = _select(function, widened(input), dim, keepdim)
         return rounded(values, input.dtype), indices
     indices = _first(function, input, dim)
     if dim == input.ndim - 1 and input.flags.c_contiguous:
@@ -74,7 +72,11 @@ def _first(function: Any, input: Array, axis: int | None) -> Any:
 @native
 @checked
 def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
-    """The largest element over `dim`, or over everything."""
+    """The largest element over `dim`, or over everything.
+
+    `dim` is a dimension or several; the result lacks them, or has them with size 1 (`keepdim`). Where several elements
+    are largest, they share the gradient evenly (those of `max` go to one).
+    """
     axes = reduced_axes(input, dim)
     if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
         return rounded(amax(widened(input), axes, keepdim), input.dtype)
@@ -87,7 +89,11 @@ def amax(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
 @native
 @checked
 def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
-    """The smallest element over `dim`, or over everything."""
+    """The smallest element over `dim`, or over everything.
+
+    `dim` is a dimension or several; the result lacks them, or has them with size 1 (`keepdim`). Where several elements
+    are smallest, they share the gradient evenly (those of `min` go to one).
+    """
     if input.dtype.itemsize == 2 and is_float_or_complex(input.dtype):
         return rounded(amin(widened(input), reduced_axes(input, dim), keepdim), input.dtype)
     return contiguous(np.min(input, axis=reduced_axes(input, dim), keepdims=keepdim))
@@ -103,31 +109,28 @@ def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> t
 
 
 @native
+@checked
 def argmax(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
     """The first index of the largest element along `dim`, or in the flattened tensor.
 
     The result is int64, without `dim`, or with size 1 for it (`keepdim`); without dimensions if `dim` is None. It has
     no gradient.
     """
-    return _place(np.argmax, "argmax", input, dim, keepdim)
+    return _place(np.argmax, input, dim, keepdim)
 
 
 @native
+@checked
 def argmin(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Array:
     """The first index of the smallest element along `dim`, or in the flattened tensor.
 
     The result is int64, without `dim`, or with size 1 for it (`keepdim`); without dimensions if `dim` is None. It has
     no gradient.
     """
-    return _place(np.argmin, "argmin", input, dim, keepdim)
+    return _place(np.argmin, input, dim, keepdim)
 
 
-def _place(function: Any, name: str, input: Array, dim: int | None, keepdim: bool) -> Array:
-    if input.dtype.kind in "bc":
-        raise RuntimeError(f"{name}(): does not support {'bool' if input.dtype == bool else 'complex'} input")
-    if input.size == 0 and dim is None:
-        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-    require_elements(name, input, None if dim is None else (dim,))
+def _place(function: Any, input: Array, dim: int | None, keepdim: bool) -> Array:
     if input.ndim == 0:
         return np.zeros((), np.int64)
     indices = _first(function, input, dim)

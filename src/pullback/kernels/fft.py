@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.checks.elements import value_out_of_range
 from pullback.native import by_device
 from pullback.typing import Array, DType, Shape
 
@@ -104,5 +105,5 @@ def check_envelope(input: Array, call: str) -> Array:
     """The smallest magnitude of summed windows, which must not vanish. (A kernel, so that batches are checked too.)"""
     smallest = np.min(np.abs(input)) if input.size else np.ones(())
     if smallest <= 1e-11:
-        raise RuntimeError(f"{call} window overlap add min: 1")
+        raise value_out_of_range(f"{call} window overlap add min: 1")
     return smallest

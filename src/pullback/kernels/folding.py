@@ -37,7 +37,11 @@ def col2im(
 
 @by_device
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
-    """(*, C * r**2, H, W) as (*, C, H * r, W * r)."""
+    """(*, C * r**2, H, W) as (*, C, H * r, W * r).
+
+    r is `upscale_factor`. The r**2 channels that belong together become squares of r by r pixels: y[c, h * r + i, w * r
+    + j] = input[c * r**2 + i * r + j, h, w].
+    """
     r = upscale_factor
     *lead, channels, height, width = input.shape
     blocks = input.reshape(math.prod(lead), channels // (r * r), r, r, height, width)

@@ -126,7 +126,7 @@ def _product_of_weights(part: Array, polynomials: Sequence[Any]) -> Array:
 def _pixels(input: Array) -> Array:
     """(N, C, *sizes) as one row of channels per pixel: a point then reads whole rows."""
     flat = input.reshape(*input.shape[:2], math.prod(input.shape[2:]))
-    return flat.transpose(0, 2, 1).reshape(-1, input.shape[1])
+    return flat.transpose(0, 2, 1).reshape(len(input) * flat.shape[2], input.shape[1])
 
 
 def _images(rows: Array, shape: Shape) -> Array:
@@ -185,6 +185,12 @@ def grid_slopes(input: Array, sizes: Shape, mode: int, padding_mode: int, align_
             rate * (np.ones_like(place) if mode == 2 else _direction(pixels, size, padding_mode, align_corners))
         )
     return np.stack(axes, -1).astype(input.dtype, copy=False)
+
+
+@by_device
+def reflected_slopes(input: Array, sizes: Shape, mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """As `grid_slopes`, for points that are reflected at the borders: steps of the grid, with a slope of zero."""
+    return grid_slopes(input, sizes, mode, padding_mode, align_corners)
 
 
 def _direction(place: Array, size: int, padding_mode: int, align_corners: bool) -> Array:

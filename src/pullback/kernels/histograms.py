@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from pullback.checks import checked
+from pullback.checks.elements import value_out_of_range
+from pullback.checks.histograms import _not_finite
 from pullback.native import by_device
 from pullback.typing import Array
 
@@ -46,8 +48,6 @@ def histogramdd(
 def _edges(values: Array, bins: Any, dim: int, limits: Sequence[float] | None) -> Array:
     if isinstance(bins, np.ndarray):
         return bins
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}")
     if limits is not None:
         low, high = float(limits[2 * dim]), float(limits[2 * dim + 1])
     elif values.size:
@@ -55,11 +55,7 @@ def _edges(values: Array, bins: Any, dim: int, limits: Sequence[float] | None) -
     else:
         low, high = 0.0, 1.0
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(
-            f"torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
-        )
+        raise value_out_of_range(_not_finite(dim, low, high))
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, bins + 1).astype(values.dtype)

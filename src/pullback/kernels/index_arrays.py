@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.checks.elements import position_out_of_range
 from pullback.native import by_device
 from pullback.typing import Array, Shape
 
@@ -39,8 +40,8 @@ def check_index(
     low, high = int(index.min()), int(index.max())
     wrong = high if high >= size else low
     if dim is None:
-        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
-    raise error(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+        raise position_out_of_range(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
+    raise position_out_of_range(f"index {wrong} is out of bounds for dimension {dim} with size {size}", error)
 
 
 @by_device

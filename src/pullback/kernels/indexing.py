@@ -9,6 +9,8 @@ import numpy as np
 
 from pullback.backend.array_module import in_memory_order, is_at_hand, order_of_operands
 from pullback.checks import checked
+from pullback.checks.elements import position_out_of_range
+from pullback.checks.indexing import _check_broadcast, _refuse_empty_dims
 from pullback.facts import declare
 from pullback.kernels.index_arrays import add_at, check_index, flat_positions, normalized, without_repetition
 from pullback.native import by_device, native
@@ -101,10 +103,8 @@ def _order_of_taken(input: Array, indices: Arrays, dims: Shape, shape: Shape) ->
 
 def _index_nothing(input: Array, indices: Arrays, dims: Shape) -> Array:
     """The empty result of `index`: no element is read, so no position is wrong unless its dimension is empty."""
-    check_broadcast(indices)
-    for positions, dim in zip(indices, dims, strict=True):
-        if positions.size and not input.shape[dim]:
-            raise IndexError(f"index is out of bounds for dimension with size 0 (dimension {dim} of the tensor)")
+    _check_broadcast(indices)
+    _refuse_empty_dims(input, indices, dims)
     parts: list[Array | slice] = [slice(None)] * (max(dims) + 1)
     for positions, dim in zip(indices, dims, strict=True):
         parts[dim] = np.zeros_like(positions)
@@ -114,21 +114,10 @@ def _index_nothing(input: Array, indices: Arrays, dims: Shape) -> Array:
 def full_index(shape: Shape, indices: Arrays, dims: Shape) -> tuple[Array | slice, ...]:
     """What NumPy calls the index: slices, with arrays of checked positions at `dims`."""
     parts: list[Array | slice] = [slice(None)] * (max(dims) + 1)
-    check_broadcast(indices)
+    _check_broadcast(indices)
     for positions, dim in zip(indices, dims, strict=True):
         parts[dim] = normalized(positions, shape[dim], dim)
     return tuple(parts)
-
-
-def check_broadcast(indices: Arrays) -> None:
-    """Refuse index tensors whose shapes do not go together."""
-    try:
-        np.broadcast_shapes(*[i.shape for i in indices])
-    except ValueError:
-        shapes = ", ".join(str(list(i.shape)) for i in indices)
-        raise IndexError(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
-        ) from None
 
 
 @native
@@ -153,7 +142,7 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
         if not is_at_hand(index):
             check_index(index, 1, 0)
         elif int(index.reshape(())) != 0:
-            raise IndexError("index out of range in self")
+            raise position_out_of_range("index out of range in self")
         return input.copy()
     size = input.shape[dim]
     known = without_repetition(index)
@@ -161,11 +150,9 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
         check_index(index, size, dim)
     elif index.size and not 0 <= int(known.min()) <= int(known.max()) < size:
         if input.ndim == 1 or (dim == 0 and input.size):
-            raise IndexError("index out of range in self")
-        if size == 0:
-            raise RuntimeError("index_select(): self indexing axis dim should be positive")
+            raise position_out_of_range("index out of range in self")
         wrong = next(int(i) for i in known.reshape(-1) if not 0 <= i < size)
-        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
+        raise position_out_of_range(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}", RuntimeError)
     return np.take(input, index.reshape(-1), axis=dim)
 
 
@@ -199,17 +186,12 @@ def _checked_flat(input: Array, dim: int, index: Array) -> Array:
 
 @by_device
 def take(input: Array, index: Array) -> Array:
-    """The elements at positions counted through all of `input`."""
+    """The elements at positions counted through all of `input`.
+
+    `index` is an int64 tensor, and the result has its shape. y = input.reshape(-1)[index].
+    """
     check_index(index, input.size, None, negative=True)
     return np.take(input.ravel(), index)
-
-
-@by_device
-def take_back(grad: Array, shape: Shape, index: Array) -> Array:
-    """The gradient of `take`."""
-    result: Array = np.zeros(int(np.prod(shape)), grad.dtype)
-    add_at(result, (index,), grad)
-    return result.reshape(shape)
 
 
 def masked_select(input: Array, mask: Array) -> Array:
@@ -217,8 +199,6 @@ def masked_select(input: Array, mask: Array) -> Array:
 
     `input` and `mask` (bool) broadcast; the result is a vector as long as there are true elements: input[mask].
     """
-    if mask.dtype != np.bool_:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
     values, chosen = np.broadcast_arrays(input, mask)
     return values[chosen]
 

@@ -55,12 +55,6 @@ def stack(tensors: Arrays, dim: int = 0) -> Array:
     return result if result.flags.c_contiguous else np.ascontiguousarray(result)
 
 
-def stack_back(grad: Array, dtypes: list[Any], dim: int) -> list[Array]:
-    """The gradient of `stack`: the slice of each tensor."""
-    moved = np.moveaxis(grad, dim, 0)
-    return [cast_array(moved[i, ...], dtype) for i, dtype in enumerate(dtypes)]
-
-
 @native
 @checked
 def split(input: Array, split_size: int, dim: Dim = 0) -> tuple[Array, ...]:
@@ -83,10 +77,9 @@ def split_with_sizes(input: Array, split_sizes: Shape, dim: Dim = 0) -> tuple[Ar
 
 
 @native
+@checked
 def split_back(grads: Sequence[Array | None], shape: Shape, dtype: Any, split_size: int, dim: int) -> Array:
     """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
-    if split_size and len(grads) != max(1, -(-shape[dim] // split_size)):
-        raise ValueError(f"{len(grads)} gradients for {shape[dim]} elements in parts of {split_size}")
     return split_with_sizes_back(grads, shape, dtype, split_sizes_of(shape[dim], split_size), dim)
 
 
@@ -113,8 +106,6 @@ def split_with_sizes_back(
 
 def unbind(input: Array, dim: Dim = 0) -> tuple[Array, ...]:
     """A view of each slice along a dimension."""
-    if input.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     lead, count = (slice(None),) * dim, input.shape[dim]
     parts: list[Any] = [None] * count  # what memory has no room for is refused at once
     for i in range(count):

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pullback.backend import lapack
+from pullback.backend.optional_packages import import_scipy
 from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.kernels.matrix_checks import _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
 from pullback.native import by_device
 from pullback.typing import Array
-
-
-def _scipy() -> Any:
-    try:
-        from scipy.linalg import lapack as routines
-    except ImportError as error:
-        raise ImportError("torch.linalg.ldl_factor needs the package scipy: install pullback[scipy]") from error
-    return routines
 
 
 @by_device
@@ -48,7 +40,7 @@ def _factorize_each(matrices: Array, hermitian: bool) -> tuple[Array, Array, Arr
     pivots, infos = np.zeros(matrices.shape[:2], np.int32), np.zeros(len(matrices), np.int32)
     if matrices.size:
         name = "hetrf" if hermitian and matrices.dtype.kind == "c" else "sytrf"
-        (factorize,) = _scipy().get_lapack_funcs((name,), (matrices,))
+        (factorize,) = import_scipy("linalg.lapack", "torch.linalg.ldl_factor").get_lapack_funcs((name,), (matrices,))
         for position, matrix in enumerate(matrices):
             factors[position], pivots[position], infos[position] = factorize(matrix, lower=1)
     return factors, pivots, infos

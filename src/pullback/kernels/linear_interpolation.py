@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checks import checked
-from pullback.kernels.creation import checked_number
+from pullback.checks.numbers import checked_number
 from pullback.kernels.dtype_support import _in_float32
 from pullback.native import native
 from pullback.typing import Array, Scalar

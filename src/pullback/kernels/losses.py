@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.checks import checked
+from pullback.checks.elements import value_out_of_range
 from pullback.kernels.accumulation import accurate_sum, widened
 from pullback.native import by_device, native
 from pullback.typing import Array
@@ -98,7 +99,7 @@ def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None = None, reduction: int = 1) -> Array:
     """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
     if input.size and is_at_hand(input) and not (np.all(input >= 0) and np.all(input <= 1)):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+        raise value_out_of_range("all elements of input should be between 0 and 1")
     probability, wanted = widened(input), widened(target)
     values = (wanted - 1) * np.maximum(np.log1p(-probability), -100) - wanted * np.maximum(np.log(probability), -100)
     if weight is not None:

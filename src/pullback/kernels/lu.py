@@ -11,6 +11,7 @@ from pullback.backend.array_module import is_at_hand
 from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
 from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns, _raise_for_info
+from pullback.kernels.rearranging import tril, triu
 from pullback.kernels.triangular import _solve_left
 from pullback.native import by_device, native
 from pullback.typing import Array
@@ -113,27 +114,16 @@ def lu_unpack(
     P = _permutation_matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
     if not unpack_data:
         return P, empty, empty.copy()
-    return P, lower_factor(LU_data), upper_factor(LU_data)
+    length = min(LU_data.shape[-2:])
+    L = tril(LU_data[..., :, :length], -1)
+    diagonal = np.arange(length)
+    L[..., diagonal, diagonal] = 1
+    return P, L, triu(LU_data[..., :length, :])
 
 
 def _permutation_matrix(pivots: Array, rows: int, dtype: np.dtype[np.generic]) -> Array:
     order = _permutation(pivots, rows)
     return np.ascontiguousarray((order[..., None] == np.arange(rows)).swapaxes(-1, -2)).astype(dtype)
-
-
-@by_device
-def lower_factor(LU: Array) -> Array:
-    """L: what is below the diagonal, with ones on it."""
-    length = min(LU.shape[-2:])
-    L = np.tril(LU[..., :, :length], -1)
-    index = np.arange(length)
-    L[..., index, index] = 1
-    return L
-
-
-def upper_factor(LU: Array) -> Array:
-    """U: what is on and above the diagonal."""
-    return np.triu(LU[..., : min(LU.shape[-2:]), :])
 
 
 @by_device

@@ -6,6 +6,7 @@ import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.checks import checked
+from pullback.checks.elements import position_out_of_range
 from pullback.kernels.accumulation import add_up, widened
 from pullback.kernels.index_arrays import check_index
 from pullback.kernels.losses import reduce_loss
@@ -45,7 +46,7 @@ def _rows_and_places(input: Array, target: Array) -> tuple[Array, Array]:
     if not is_at_hand(places):
         check_index(places, rows.shape[1], None)
     elif np.any((places < 0) | (places >= rows.shape[1])):
-        raise RuntimeError("target out of range")
+        raise position_out_of_range("target out of range", RuntimeError)
     return rows, places
 
 
@@ -80,7 +81,7 @@ def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:
     if not is_at_hand(named):
         check_index(named + 1, rows.shape[1] + 1, None)
     elif np.any((named >= rows.shape[1]) | (named < -1)):
-        raise RuntimeError("argument #2 'target' is out of range")
+        raise position_out_of_range("argument #2 'target' is out of range", RuntimeError)
     count, classes = rows.shape
     cells = np.arange(count)[:, None] * (classes + 1) + np.where(listed, named, classes)
     times = np.bincount(cells.reshape(-1), minlength=count * (classes + 1)).reshape(count, classes + 1)[:, :-1]

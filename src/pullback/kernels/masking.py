@@ -6,7 +6,9 @@ import numpy as np
 
 from pullback.backend.array_module import as_strided
 from pullback.checks import checked
-from pullback.kernels.creation import checked_fill, checked_number
+from pullback.checks.elements import value_out_of_range
+from pullback.checks.numbers import checked_number
+from pullback.kernels.creation import checked_fill
 from pullback.kernels.index_arrays import broadcast_shape
 from pullback.kernels.scattering import copy_in_order, row_major_copy
 from pullback.kernels.shape import diagonal, select_part
@@ -45,17 +47,9 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
     result = row_major_copy(np.broadcast_to(input, shape))
     count = int(np.count_nonzero(chosen))
     if count > source.size:
-        raise RuntimeError(f"Number of elements of source < number of ones in mask: {source.size} < {count}")
+        raise value_out_of_range(f"Number of elements of source < number of ones in mask: {source.size} < {count}")
     result[chosen] = source.reshape(-1)[:count]
     return result
-
-
-def _check_part(part: Array, src: Array) -> None:
-    if part.shape != src.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
-            f"{list(part.shape)}"
-        )
 
 
 @by_device
@@ -63,7 +57,6 @@ def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
     """A copy of `input` with `src` at one position of a dimension."""
     result = copy_in_order(input)
     part = select_part(result, dim, index)
-    _check_part(part, src)
     part[...] = src
     return result
 
@@ -75,7 +68,6 @@ def slice_scatter(
     """A copy of `input` with `src` in a slice of a dimension."""
     result = copy_in_order(input)
     part = result[(*[slice(None)] * dim, slice(start, end, step))]
-    _check_part(part, src)
     part[...] = src
     return result
 
@@ -85,7 +77,6 @@ def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, d
     """A copy of `input` with `src` on a diagonal."""
     result = copy_in_order(input)
     part = diagonal(result, offset, dim1, dim2)
-    _check_part(part, src)
     part[...] = src
     return result
 
@@ -97,7 +88,6 @@ def as_strided_scatter(
     """A copy of `input` with `src` in the strided window of its storage."""
     result = row_major_copy(input)
     part = as_strided(result, size, stride, storage_offset or 0)
-    _check_part(part, src)
     part[...] = src
     return result
 

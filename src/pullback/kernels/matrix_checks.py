@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.checks.elements import failed_factorization
 from pullback.checks.shapes import check_broadcastable
-from pullback.errors import LinAlgError
 from pullback.typing import Array, Shape
 
 
@@ -24,7 +24,7 @@ def _raise_for_info(function: str, info: Array, message: str) -> None:
     if failed.size:
         first = int(failed[0])
         batch = f"(Batch element {first}): " if np.ndim(info) else ""
-        raise LinAlgError(f"{function}: {batch}{message.format(info=int(infos[first]))}")
+        raise failed_factorization(f"{function}: {batch}{message.format(info=int(infos[first]))}")
 
 
 def _as_info(infos: Any, batch: Shape) -> Array:

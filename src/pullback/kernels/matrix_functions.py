@@ -9,9 +9,10 @@ import numpy as np
 from pullback.backend.dtype import real_of
 from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
+from pullback.checks.elements import failed_factorization
 from pullback.checks.matrices import require_square
 from pullback.checks.matrix_functions import _check_slogdet
-from pullback.kernels.decompositions import _svd_failed, singular_values
+from pullback.kernels.decompositions import _svd_problem, singular_values
 from pullback.kernels.lu import _factorize
 from pullback.kernels.matrix_checks import _raise_for_info
 from pullback.native import by_device, native
@@ -96,7 +97,7 @@ def linalg_pinv(A: Array, atol: Any, rtol: Any, hermitian: bool = False) -> Arra
     try:
         U, S, Vh = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
-        raise _svd_failed(A) from None
+        raise failed_factorization(_svd_problem(A)) from None
     inverted = _inverted(S, _tolerance(S.max(-1, keepdims=True), A, atol, rtol))
     return (Vh.swapaxes(-1, -2).conj() * inverted[..., None, :]) @ U.swapaxes(-1, -2).conj()
 

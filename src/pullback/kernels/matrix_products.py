@@ -6,20 +6,20 @@ import math
 
 import numpy as np
 
-from pullback.backend.dtype import scalar_type_name
 from pullback.backend.halves import cast_half
 from pullback.backend.unpromised_bits import note_product
 from pullback.checks import checked
 from pullback.checks.factors import (
-    refuse_bools,
-    refuse_other_dtype,
+    check_layer,
+    check_matrices,
+    refuse_other_summand,
+    refuse_other_terms,
     refuse_unexpandable,
-    size_of_rows,
 )
+from pullback.checks.numbers import checked_number
 from pullback.kernels.accumulation import widened
 from pullback.kernels.arithmetic import mul
 from pullback.kernels.broadcasting import sum_to
-from pullback.kernels.creation import checked_number
 from pullback.kernels.half_products import add_product_of_halves, multiply_halves
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Scalar, Shape
@@ -62,15 +62,7 @@ def mm(input: Array, mat2: Array) -> Array:
     ):  # fmt: skip
         note_product(input, mat2.shape[1])
         return input @ mat2
-    if input.ndim != 2 or mat2.ndim != 2:
-        raise RuntimeError(f"{'self' if input.ndim != 2 else 'mat2'} must be a matrix")
-    if input.shape[1] != mat2.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and "
-            f"{mat2.shape[0]}x{mat2.shape[1]})"
-        )
-    refuse_other_dtype(input, mat2)
-    refuse_bools(input, mat2, "addmm_impl_cpu_")
+    check_matrices(input, mat2)
     return _multiply(input, mat2)
 
 
@@ -120,9 +112,6 @@ def outer(input: Array, vec2: Array) -> Array:
 
     `input` is (n,) and `vec2` (m,); the result is (n, m): y[i, j] = input[i] * vec2[j].
     """
-    if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
-                           f"{(input if input.ndim != 1 else vec2).ndim}-D")  # fmt: skip
     return mul(input[:, None], vec2)
 
 
@@ -167,7 +156,10 @@ def matmul_grad_other(grad: Array, input: Array, other_shape: Shape) -> Array:
 
 
 def trace(input: Array) -> Array:
-    """The sum of the diagonal of a matrix."""
+    """The sum of the diagonal of a matrix.
+
+    `input` is a matrix (n, m), the result a number. y = sum over i of input[i, i].
+    """
     if input.dtype.kind in "iu":
         return np.trace(input, dtype=np.int64)
     wide = np.float32 if input.dtype.itemsize == 2 else input.dtype
@@ -201,6 +193,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
         ):
             return add_product_of_halves(input, mat1, mat2, beta, alpha)
         return cast_half(addmm(widened(input), widened(mat1), widened(mat2), beta=beta, alpha=alpha), input.dtype)
+    if mat1.ndim == mat2.ndim == 2 and mat1.shape[1] == mat2.shape[0]:
+        refuse_other_terms(input, mat1, mat2)
     return _blend(input, mm(mat1, mat2), beta, alpha)
 
 
@@ -216,7 +210,11 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
 
 
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
-    """`beta * input + alpha * bmm(batch1, batch2)`."""
+    """`beta * input + alpha * bmm(batch1, batch2)`.
+
+    `batch1` (b, n, m) and `batch2` (b, m, p) are matrices, and `input` broadcasts to the result, (b, n, p). With `beta`
+    = 0 it is not read.
+    """
     if _all_half(input, batch1, batch2):
         return cast_half(baddbmm(widened(input), widened(batch1), widened(batch2), beta=beta, alpha=alpha), input.dtype)
     return _blend(input, bmm(batch1, batch2), beta, alpha)
@@ -224,6 +222,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alp
 
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * bmm(batch1, batch2).sum(0)`."""
+    refuse_other_terms(input, batch1, batch2)
     product = bmm(batch1, batch2)
     return _blend(input, product.sum(0, dtype=product.dtype), beta, alpha)
 
@@ -235,11 +234,7 @@ def _all_half(first: Array, second: Array, third: Array) -> bool:
 
 
 def _blend(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:
-    if input.dtype != product.dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {scalar_type_name(input.dtype)} and "
-            f"{scalar_type_name(product.dtype)}"
-        )
+    refuse_other_summand(input, product)
     refuse_unexpandable(input.shape, product.shape)
     if product.dtype.kind == "b":
         scaled = product & bool(alpha)
@@ -259,14 +254,11 @@ def linear_bias(input: Array, weight: Array, bias: Array) -> Array:
             rows = add_product_of_halves(bias, _rows(input), weight.T, 1, 1)
             return rows.reshape(*input.shape[:-1], weight.shape[0])
         return cast_half(linear_bias(widened(input), widened(weight), widened(bias)), input.dtype)
+    if input.shape[-1] == weight.shape[-1]:
+        refuse_other_terms(bias, input, weight, ": the bias must have the dtype of the weight")
     result = linear_product(input, weight)
     if bias.shape != result.shape[-1:]:
         refuse_unexpandable(bias.shape, result.shape)
-    if result.dtype != bias.dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {scalar_type_name(bias.dtype)} and "
-            f"{scalar_type_name(result.dtype)}: the bias must have the dtype of the weight"
-        )
     result += bias
     return result
 
@@ -289,12 +281,7 @@ def linear_product(input: Array, weight: Array) -> Array:
     if dtype is weight.dtype and dtype.char in _NATIVE and input.ndim == 2 and input.shape[1] == weight.shape[1]:
         note_product(input, weight.shape[0])
         return input @ weight.T
-    if input.shape[-1] != weight.shape[-1]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({size_of_rows(input)} and {weight.shape[1]}x{weight.shape[0]})"
-        )
-    refuse_other_dtype(input, weight)
-    refuse_bools(input, weight, "addmm_impl_cpu_")
+    check_layer(input, weight)
     if input.ndim > 2:
         return _multiply(_rows(input), weight.T).reshape(*input.shape[:-1], weight.shape[0])
     return _multiply(input, weight.T)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array
+from pullback.checks.elements import position_out_of_range
 from pullback.kernels.accumulation import accurate_sum, add_up, widened
 from pullback.native import native
 from pullback.typing import Array, Shape
@@ -87,7 +88,7 @@ def _places_and_factors(
     place = np.where(counted, target, 0).astype(np.int64, copy=False)
     wrong = (place < 0) | (place >= classes)
     if np.any(wrong):
-        raise IndexError(f"Target {int(np.ravel(place[wrong])[0])} is out of bounds.")
+        raise position_out_of_range(f"Target {int(np.ravel(place[wrong])[0])} is out of bounds.")
     if weight is None:
         return place, counted.astype(dtype)
     return place, np.where(counted, weight[place], 0).astype(dtype)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.unpromised_bits import note_product
+from pullback.checks import checked
 from pullback.native import native
 from pullback.typing import Array, DType
 
-MOST_STEPS = 100
-
 
 @native
+@checked
 def newton_schulz(matrix: Array, coefficients: tuple[float, float, float], steps: int) -> Array:
     """Iterate x -> a x + (b x x' + c (x x')^2) x; `matrix` has no more rows than columns and a norm of at most one.
 
@@ -19,8 +19,6 @@ def newton_schulz(matrix: Array, coefficients: tuple[float, float, float], steps
     as a matrix times its own transpose: NumPy then computes half of them. Compiled for bfloat16 where the processor
     multiplies it.
     """
-    if steps >= MOST_STEPS:
-        raise ValueError(f"Number of steps must be less than {MOST_STEPS} for computational efficiency, got {steps}")
     dtype = matrix.dtype
     a, b, c = [np.float32(coefficient) for coefficient in coefficients]
     x = matrix.astype(np.float32, order="C")

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.backend.array_module import is_at_hand
 from pullback.checks import checked
+from pullback.checks.elements import position_out_of_range
 from pullback.kernels.index_arrays import check_index
 from pullback.kernels.pooling import max_pool2d_with_indices, max_pool3d_with_indices
 from pullback.kernels.resampling import resample
@@ -152,8 +153,9 @@ def _unpool(input: Array, indices: Array, sizes: Shape) -> Array:
         check_index(indices, plane, None)
     elif indices.size and (int(indices.min()) < 0 or int(indices.max()) >= plane):
         wrong = indices[(indices < 0) | (indices >= plane)].reshape(-1)[0]
-        raise RuntimeError(
-            f"Found an invalid max index: {int(wrong)} (output volumes are of size {'x'.join(map(str, sizes))})"
+        raise position_out_of_range(
+            f"Found an invalid max index: {int(wrong)} (output volumes are of size {'x'.join(map(str, sizes))})",
+            RuntimeError,
         )
     lead = input.shape[: input.ndim - len(sizes)]
     result = np.zeros((*lead, plane), input.dtype)

@@ -79,8 +79,6 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     """Zeros with the last dimension of `input` along a diagonal of two new dimensions."""
     result_ndim = input.ndim + 1
     first, second = dim1 % result_ndim, dim2 % result_ndim
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size = input.shape[-1] + abs(offset)
     lengths = list(input.shape[:-1])
     for at in sorted((first, second)):

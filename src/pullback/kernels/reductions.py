@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
-from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.backend.dtype import is_float_or_complex
 from pullback.checks import checked
-from pullback.checks.dtypes import refuse_complex
 from pullback.kernels.accumulation import (
     accurate_sum,
     add_up,
@@ -69,15 +68,6 @@ def expand_reduced(grad: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array
     return np.broadcast_to(grad, shape)
 
 
-def restore_reduced(input: Array, shape: Shape, dim: Dims, keepdim: bool) -> Array:
-    """A reduced array with its reduced dimensions back, each of size 1."""
-    if keepdim or shape == ():
-        return input
-    if dim is None or dim == ():
-        return input.reshape((1,) * len(shape))
-    return input.reshape([1 if i in dim else n for i, n in enumerate(shape)])
-
-
 @native
 def mean_all(input: Array, *, dtype: DType | None = None) -> Array:
     """The mean of everything."""
@@ -87,15 +77,10 @@ def mean_all(input: Array, *, dtype: DType | None = None) -> Array:
 
 
 @native
+@checked
 def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Array:
     """The mean over `dim`, or over everything."""
     wanted = input.dtype if dtype is None else dtype
-    if not is_float_or_complex(wanted):
-        source = "Input" if dtype is None else "Optional"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {source} dtype must be either a floating point or complex dtype. "
-            f"Got: {scalar_type_name(wanted)}"
-        )
     values = widened(cast_array(input, wanted))
     total = accurate_sum(values, reduced_axes(input, dim), keepdim)
     return cast_array(np.true_divide(total, reduced_count(input, dim), dtype=values.dtype), wanted)
@@ -151,7 +136,6 @@ def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DTyp
     if is_float_or_complex(input.dtype):  # before the conversion: an integer cannot be NaN
         input = np.where(np.isnan(input), np.zeros((), input.dtype), input)
     values = _in_dtype(input, dtype)
-    refuse_complex("nansum_cpu", values)
     return accurate_sum(values, reduced_axes(input, dim), keepdim)
 
 
@@ -168,19 +152,30 @@ def count_not_nan(input: Array, dim: Dims = None, keepdim: bool = False) -> Arra
 
 @native
 def count_nonzero(input: Array, dim: Dims = None) -> Array:
-    """How many elements are not zero."""
+    """How many elements are not zero.
+
+    `dim` is a dimension or several, None for all; the result, int64, lacks them.
+    """
     return np.asarray(np.count_nonzero(input, axis=reduced_axes(input, dim)), np.int64, order="C")
 
 
 @native
 def any(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
-    """Whether one element is true."""
+    """Whether one element is true.
+
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). Numbers
+    other than zero are true, nan too; of no elements it is false.
+    """
     return _truth(np.any, input, dim, keepdim)
 
 
 @native
 def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
-    """Whether all elements are true."""
+    """Whether all elements are true.
+
+    `dim` is a dimension or several, None for all; the result lacks them, or has them with size 1 (`keepdim`). Numbers
+    other than zero are true, nan too; of no elements it is true.
+    """
     return _truth(np.all, input, dim, keepdim)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checks import checked
-from pullback.checks.dtypes import refuse_kinds
 from pullback.native import by_element, native
 from pullback.typing import Array
 
@@ -13,21 +12,33 @@ from pullback.typing import Array
 @native
 @checked
 def floor(input: Array) -> Array:
-    """Round down."""
+    """Round down.
+
+    `input` has any shape, and the result has the same. y is the greatest whole number that is not above `input`. The
+    gradient is 0 everywhere; integers stay as they are.
+    """
     return _copy(input) if input.dtype.kind in "iu" else np.floor(input)
 
 
 @native
 @checked
 def ceil(input: Array) -> Array:
-    """Round up."""
+    """Round up.
+
+    `input` has any shape, and the result has the same. y is the smallest whole number that is not below `input`. The
+    gradient is 0 everywhere; integers stay as they are.
+    """
     return _copy(input) if input.dtype.kind in "iu" else np.ceil(input)
 
 
 @native
 @checked
 def trunc(input: Array) -> Array:
-    """Round towards zero."""
+    """Round towards zero.
+
+    `input` has any shape, and the result has the same. y = sign(input) * floor(abs(input)). The gradient is 0
+    everywhere; integers stay as they are.
+    """
     return _copy(input) if input.dtype.kind in "iu" else np.trunc(input)
 
 
@@ -40,7 +51,6 @@ def round(input: Array) -> Array:
 
 def round_decimals(input: Array, decimals: int) -> Array:
     """Round to a number of decimals; digits before the point where it is negative."""
-    refuse_kinds(input, "biuc", "round_cpu")
     if input.dtype.itemsize == 2:
         return round_decimals(input.astype(np.float32), decimals).astype(input.dtype)
     power = input.dtype.type(10.0 ** abs(decimals))
@@ -50,14 +60,16 @@ def round_decimals(input: Array, decimals: int) -> Array:
 @native
 @checked
 def frac(input: Array) -> Array:
-    """The part behind the point, with the sign of `input`."""
+    """The part behind the point, with the sign of `input`.
+
+    `input` has any shape, and the result has the same. y = input - trunc(input).
+    """
     return input - np.trunc(input)
 
 
 @by_element
 def nextafter(input: Array, other: Array) -> Array:
     """The next representable number after `input` towards `other`."""
-    refuse_kinds(input, "biuc", "nextafter_cpu")
     return np.nextafter(input, other)
 
 

@@ -10,9 +10,8 @@ from pullback.backend.array_module import is_at_hand
 from pullback.backend.device import device_of, move_array
 from pullback.backend.dtype import number_as
 from pullback.checks import checked
-from pullback.checks.dtypes import refuse_complex, refuse_unordered
-from pullback.checks.scattering import _check_scattered
-from pullback.kernels.creation import checked_number
+from pullback.checks.elements import position_out_of_range
+from pullback.checks.numbers import checked_number
 from pullback.kernels.index_arrays import add_at, check_index, flat_positions
 from pullback.kernels.indexing import full_index
 from pullback.native import by_device, native
@@ -44,23 +43,12 @@ def index_put(input: Array, indices: Arrays, dims: Shape, values: Array, accumul
 def index_put_into(target: Array, indices: Arrays, dims: Shape, values: Array, accumulate: bool) -> None:
     """Write or add `values` at positions of `target`, in place."""
     where = full_index(target.shape, indices, dims)
-    try:
-        if not values.size and values.ndim > 1:  # NumPy takes nothing in any shape
-            values = np.broadcast_to(values, np.empty(target.shape, np.bool_)[where].shape)
-        if accumulate and target.flags.c_contiguous:
-            add_at(target, where, values)
-            return
-        if accumulate:
-            np.add.at(target, where, values)
-        else:
-            target[where] = values
-    except ValueError:
-        wanted = np.empty(target.shape, np.bool_)[where].shape
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
-            "shape "
-            f"{list(wanted)}"
-        ) from None
+    if accumulate and target.flags.c_contiguous:
+        add_at(target, where, values)
+    elif accumulate:
+        np.add.at(target, where, values)
+    else:
+        target[where] = values
 
 
 def _flat(input: Array, dim: int, index: Array) -> Array:
@@ -94,7 +82,6 @@ def scatter(input: Array, dim: Dim, index: Array, src: Array) -> Array:
 @by_device
 def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
     """A copy of `input` with a number written at positions."""
-    _check_scattered("scatter", input, dim, index)
     places = _flat(input, dim, index)
     result = row_major_copy(input)
     result.reshape(-1)[places] = checked_number(value, input.dtype)
@@ -104,7 +91,12 @@ def scatter_value(input: Array, dim: Dim, index: Array, value: Scalar) -> Array:
 @native
 @checked
 def scatter_add(input: Array, dim: Dim, index: Array, src: Array) -> Array:
-    """A copy of `input` with `src` added at positions; repeated ones add up."""
+    """A copy of `input` with `src` added at positions; repeated ones add up.
+
+    `index` says for each element of `src` at which place of `dim` it is added; the other places are its own. For `dim`
+    = 0: y[index[i, j], j] += src[i, j]. `index` is not larger than `src` in any dimension, nor than `input` in any but
+    `dim`.
+    """
     places = _flat(input, dim, index)
     result = row_major_copy(input)
     if index.size:
@@ -178,7 +170,7 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
         try:
             check_index(index, input.shape[0], 0)
         except IndexError as error:
-            raise IndexError(f"index out of range in self: {error}") from None
+            raise position_out_of_range(f"index out of range in self: {error}") from None
     elif input.size or not input.ndim:  # PyTorch looks at no position where there are no slices to add to
         check_index(index, input.shape[dim] if input.ndim else 1, dim, error=RuntimeError)
     if alpha != 1:
@@ -192,12 +184,16 @@ def index_add(input: Array, dim: Dim, index: Array, source: Array, *, alpha: Sca
 
 @by_device
 def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
-    """A copy of `input` with slices of `source` written at positions of a dimension."""
+    """A copy of `input` with slices of `source` written at positions of a dimension.
+
+    `index` is a vector of places along `dim`, and `source` has as many slices there; its other sizes are those of
+    `input`. For `dim` = 0: y[index[i]] = source[i].
+    """
     try:
         if source.size:
             check_index(index, input.shape[dim] if input.ndim else 1, dim)
     except IndexError as error:
-        raise IndexError(f"index_copy_(): {error}") from None
+        raise position_out_of_range(f"index_copy_(): {error}") from None
     result = row_major_copy(input)
     if input.ndim == 0:
         result[...] = source.reshape(-1)[-1]
@@ -236,22 +232,12 @@ def index_reduce(
     if not is_at_hand(index):
         check_index(index, size, dim)
     elif index.size and not 0 <= int(index.min()) <= int(index.max()) < size:
-        raise IndexError("index out of range in self")
+        raise position_out_of_range("index out of range in self")
     if index.size == 0 or source.size == 0:
         return row_major_copy(input)
-    _refuse_by_dtype(input, reduce, include_self)
     return scatter_reduce(
         input, dim, expand_index(index, source.shape, dim).astype(np.int64), source, reduce, include_self=include_self
     )
-
-
-def _refuse_by_dtype(input: Array, reduce: str, include_self: bool) -> None:
-    if not include_self:
-        refuse_unordered("index_reduce_func_exclude_input_init", input)
-    elif input.ndim <= 1:
-        refuse_unordered("index_func_", input)
-    elif reduce in ("amax", "amin"):
-        refuse_complex("maximum_cpu" if reduce == "amax" else "minimum_cpu", input)
 
 
 @by_device

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pullback.checks import checked
-from pullback.checks.searching import _check_uniquable
+from pullback.checks.elements import position_out_of_range, value_out_of_range
 from pullback.native import by_device
 from pullback.typing import Array
 
@@ -20,7 +20,7 @@ def searchsorted(
     """Where each value would be inserted into the last dimension of a sorted sequence."""
     if sorter is not None:
         if sorter.size and (int(sorter.min()) < 0 or int(sorter.max()) >= sorter.shape[-1]):
-            raise RuntimeError("torch.searchsorted(): sorter index out of range")
+            raise position_out_of_range("torch.searchsorted(): sorter index out of range", RuntimeError)
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     where: Literal["left", "right"] = "right" if right or side == "right" else "left"
     dtype = np.dtype(np.int32 if out_int32 else np.int64)
@@ -71,7 +71,6 @@ def unique(
 ) -> tuple[Array, Array, Array]:
     """The distinct values (or slices), in order; where each element went; how often each occurs."""
     if dim is not None:
-        _check_uniquable(input, dim)
         return _unique_slices(input, dim)
     flat = input.reshape(-1)
     if not return_inverse and not return_counts:
@@ -122,7 +121,7 @@ def unique_consecutive(
 def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> Array:
     """How often each non-negative integer occurs, or the sum of its weights."""
     if input.size and int(input.min()) < 0:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+        raise value_out_of_range("bincount only supports 1-d non-negative integral inputs.")
     if weights is None:
         return np.bincount(input, minlength=minlength).astype(np.int64)
     made = np.bincount(input, weights, minlength)
@@ -132,7 +131,11 @@ def bincount(input: Array, weights: Array | None = None, minlength: int = 0) -> 
 @by_device
 @checked
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Array:
-    """How many elements lie in each of `bins` equal intervals; elements outside are left out."""
+    """How many elements lie in each of `bins` equal intervals; elements outside are left out.
+
+    The intervals divide [`min`, `max`], the last of which holds `max` too; where both are 0, the least and the greatest
+    element take their place. The result is a vector of size `bins`, in the dtype of `input`.
+    """
     values = input.reshape(-1).astype(np.float64)
     low, high = float(min), float(max)
     if low == high and values.size:
@@ -140,9 +143,7 @@ def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Arra
     if low == high:
         low, high = low - 1, high + 1
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"range of [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
+        raise value_out_of_range(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     inside = values[(values >= low) & (values <= high)]
     places = _interval_of(inside, low, high, bins, input.dtype)
     return np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(input.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.checks import checked
 from pullback.native import native
 from pullback.typing import Array, Scalar
 
@@ -26,14 +27,10 @@ def depending_on(input: Array, other: Array, name: str = "") -> Array:
 
 
 @native
+@checked
 def where(condition: Array, input: Array | Scalar, other: Array | Scalar) -> Array:
     """Elements of `input` where `condition` is true, of `other` elsewhere."""
     if condition.dtype != bool:
-        if condition.dtype != np.uint8:
-            raise RuntimeError(
-                "where expected condition to be a boolean tensor, but got a tensor with dtype "
-                f"{condition.dtype}: compare it with something first."
-            )
         condition = condition != 0
     return _select(condition, input, other)
 

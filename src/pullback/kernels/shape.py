@@ -6,7 +6,6 @@ always writable, and with non-negative strides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ import numpy as np
 from pullback.backend.array_module import as_array, cast_array, copy_array, parts, restride
 from pullback.backend.array_module import as_strided as strided_window
 from pullback.backend.device import move_array
-from pullback.backend.dtype import complex_of, real_of, scalar_type_name
+from pullback.backend.dtype import complex_of, real_of
 from pullback.checks import checked
+from pullback.checks.shapes import diagonal_length, infer_shape
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, DType, Shape
 
@@ -81,63 +81,17 @@ def zeros_in_shape_of(input: Array) -> Array:
     return np.zeros(input.shape, input.dtype)
 
 
-def infer_shape(count: int, shape: Sequence[int]) -> Shape:
-    """`shape` with its -1 replaced, refused unless it holds `count` elements."""
-    if len(shape) == 1 and shape[0] in (count, -1):
-        return (count,)
-    known, unknown = 1, -1
-    for position, size in enumerate(shape):
-        if size == -1:
-            if unknown >= 0:
-                raise RuntimeError("only one dimension can be inferred")
-            unknown = position
-        elif size < 0:
-            raise RuntimeError(f"invalid shape dimension {size} at index {position} of shape {list(shape)}")
-        else:
-            known *= size
-    if unknown < 0:
-        if known != count:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
-        return tuple(shape)
-    if known == 0:
-        if count:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
-        raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
-            "can be any value and is ambiguous"
-        )
-    if count % known:
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
-    return (*shape[:unknown], count // known, *shape[unknown + 1 :])
-
-
 @native
 def reshape(input: Array, shape: Shape) -> Array:
     """The same elements in another shape, on the same memory where that is possible."""
     return input.reshape(infer_shape(input.size, shape) if -1 in shape else shape)
 
 
-def can_view(input: Array, size: Shape) -> bool:
-    """Whether the elements can be seen in the (complete) shape `size` without a copy."""
-    if input.flags.c_contiguous or input.size == 0:
-        return True
-    return bool(np.may_share_memory(input, input.reshape(size)))
-
-
 @native
+@checked
 def view(input: Array, size: Shape) -> Array:
     """The same memory in another shape."""
-    wanted = infer_shape(input.size, size)
-    result = input.reshape(wanted)
-    if input.flags.c_contiguous:
-        return result
-    if input.size and not np.may_share_memory(input, result):
-        raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            f"contiguous subspaces). Use .reshape(...) instead. The tensor has shape {list(input.shape)} and strides "
-            f"{[s // input.itemsize for s in input.strides]}, the view {list(wanted)}."
-        )
-    return result
+    return input.reshape(infer_shape(input.size, size))
 
 
 @native
@@ -147,45 +101,18 @@ def unsafe_view(input: Array, size: Shape) -> Array:
 
 
 @by_device
+@checked
 def view_dtype(input: Array, dtype: DType) -> Array:
     """The same memory, its bytes read as another dtype."""
     ratio = input.itemsize / dtype.itemsize
     if ratio == 1:
         return input.view(dtype)
-    _check_view_dtype(input, dtype)
     size = input.shape[-1] * input.itemsize // dtype.itemsize
     if input.size == 0:
         return np.empty((*input.shape[:-1], size), dtype)
     if input.flags.c_contiguous:
         return input.view(dtype)
     return restride(input, (*input.shape[:-1], size), (*input.strides[:-1], dtype.itemsize), dtype)
-
-
-def _name(dtype: DType) -> str:
-    return scalar_type_name(dtype)
-
-
-def _check_view_dtype(input: Array, dtype: DType) -> None:
-    if input.ndim == 0:
-        raise RuntimeError(
-            f"self.dim() cannot be 0 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes)"
-        )
-    ratio = dtype.itemsize // input.itemsize
-    if ratio > 1 and input.shape[-1] % ratio:
-        raise RuntimeError(
-            f"self.size(-1) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} (different "
-            f"element sizes), but got {input.shape[-1]}"
-        )
-    if input.size and input.strides[-1] != input.itemsize:
-        raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {_name(input.dtype)} as {_name(dtype)} (different element sizes), "
-            f"but got {input.strides[-1] // input.itemsize}"
-        )
-    if ratio > 1 and any(stride % dtype.itemsize for stride in input.strides[:-1]):
-        raise RuntimeError(
-            f"self.stride(0) must be divisible by {ratio} to view {_name(input.dtype)} as {_name(dtype)} "
-            "(different element sizes)"
-        )
 
 
 @native
@@ -262,11 +189,12 @@ def squeeze_dims(input: Array, dim: Shape) -> Array:
 
 
 def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Array:
-    """A view of the diagonal of two dimensions, which becomes the last dimension."""
-    if dim1 == dim2:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    rows, columns = input.shape[dim1], input.shape[dim2]
-    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    """A view of the diagonal of two dimensions, which becomes the last dimension.
+
+    `dim1` and `dim2` are left out, and the last dimension of the result runs along their diagonal. `offset` counts
+    diagonals above it (or below, if negative). y[..., i] = input[..., i, i + offset].
+    """
+    length = diagonal_length(input.shape[dim1], input.shape[dim2], offset)
     rest = [d for d in range(input.ndim) if d not in (dim1, dim2)]
     shape = (*[input.shape[d] for d in rest], length)
     strides = (*[input.strides[d] for d in rest], input.strides[dim1] + input.strides[dim2])
@@ -277,18 +205,11 @@ def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Arr
 
 def unfold(input: Array, dimension: Dim, size: int, step: int) -> Array:
     """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension."""
-    extent = input.shape[dimension] if input.ndim else 1
-    if size < 0:
-        raise RuntimeError(f"size is {size} but must be >= 0")
-    if size > extent:
-        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {extent} but size is {size}")
-    if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
     if input.ndim == 0:
         return restride(input, (size,), (input.itemsize,))
     shape, strides = list(input.shape), list(input.strides)
     stride = strides[dimension]
-    shape[dimension] = (extent - size) // step + 1
+    shape[dimension] = (shape[dimension] - size) // step + 1
     strides[dimension] = stride * step
     return restride(input, (*shape, size), (*strides, stride))
 
@@ -304,8 +225,6 @@ def as_strided(
 
 def view_as_real(input: Array) -> Array:
     """A view of complex elements as pairs of real ones, in a new last dimension."""
-    if input.dtype.kind not in "cW":
-        raise RuntimeError("view_as_real is only supported for complex tensors")
     if input.dtype.kind == "c":
         return input[..., None].view(real_of(input.dtype))  # 25 times faster than stride tricks
     real = parts(input)[0]
@@ -315,20 +234,7 @@ def view_as_real(input: Array) -> Array:
 @by_device
 def view_as_complex(input: Array) -> Array:
     """A view of the pairs in the last dimension as complex elements."""
-    if input.dtype.kind != "f":
-        raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{input.dtype}"
-        )
-    if input.ndim == 0:
-        raise RuntimeError("Input tensor must have one or more dimensions")
-    if input.shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
-    if input.strides[-1] != input.itemsize and input.size:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
     wanted = complex_of(input.dtype)
-    if any(stride % wanted.itemsize for stride in input.strides[:-1]):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     pairs = input.view(wanted) if input.size and wanted.kind == "c" else view_dtype(input, wanted)
     return pairs[..., 0]
 

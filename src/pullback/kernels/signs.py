@@ -5,27 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checks import checked
-from pullback.checks.dtypes import refuse_kinds
 from pullback.kernels.rounding import _copy
 from pullback.native import by_element, native
 from pullback.typing import Array, Scalar
 
 
 @native
+@checked
 def sign(input: Array) -> Array:
-    """-1, 0 or 1; nan is 0."""
+    """-1, 0 or 1; nan is 0.
+
+    `input` has any shape, and the result has the same. The gradient is 0 everywhere. Complex numbers are refused: `sgn`
+    is theirs.
+    """
     if input.dtype.kind == "b":
         return _copy(input)
-    if input.dtype.kind == "c":
-        raise NotImplementedError(
-            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
-        )
     return (input > 0).astype(input.dtype) - (input < 0)
 
 
 def signbit(input: Array) -> Array:
     """Whether the sign bit is set: -0.0 has it."""
-    refuse_kinds(input, "c", "signbit")
     return input < 0 if input.dtype.kind in "biu" else np.signbit(input)
 
 

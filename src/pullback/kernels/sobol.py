@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.backend.optional_packages import import_scipy
 from pullback.native import by_device
 
 BITS = 30
@@ -25,14 +26,8 @@ def _table(dimension: int) -> tuple[Any, Any]:
         polynomials, initial = own["poly"], own["vinit"]
     if dimension <= len(polynomials):
         return polynomials, initial
-    try:
-        import scipy.stats
-    except ImportError as error:
-        raise ImportError(
-            f"SobolEngine of {dimension} dimensions needs the package scipy (up to {len(polynomials)} work without): "
-            "install pullback[scipy]"
-        ) from error
-    with np.load(Path(scipy.stats.__file__).with_name("_sobol_direction_numbers.npz")) as theirs:
+    what = f"SobolEngine of {dimension} dimensions (up to {len(polynomials)} work without it)"
+    with np.load(Path(import_scipy("stats", what).__file__).with_name("_sobol_direction_numbers.npz")) as theirs:
         return theirs["poly"], theirs["vinit"]
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.backend.array_module import cast_array, is_at_hand
-from pullback.checks.dtypes import require_real_floating
+from pullback.checks import checked
 from pullback.kernels.accumulation import accurate_sum, contiguous, floated, largest_along, reduced_axes, widened
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Dims
 
 
 @native
+@checked
 def softmax(input: Array, dim: Dim) -> Array:
     """Exponentials along `dim`, divided by their sum."""
-    if input.dtype.char not in "fd" and input.size:
-        require_real_floating("softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.ones_like(input) if input.size == 0 else cast_array(_alone(input) + 1, input.dtype)
     values = widened(input)
@@ -51,22 +50,21 @@ def _alone(input: Array) -> Array:
 
 
 @native
-def softmax_grad(grad: Array, result: Array, dim: int) -> Array:
+def softmax_backward_data(output_grad: Array, output: Array, dim: Dim) -> Array:
     """The gradient of a softmax."""
-    if result.ndim == 0:
-        return grad * _alone(result)
-    grad, values = widened(grad), widened(result)
+    if output.ndim == 0:
+        return output_grad * _alone(output)
+    grad, values = widened(output_grad), widened(output)
     product = grad * values
     total = accurate_sum(product, (dim,), True)
     product -= values * total
-    return cast_array(product, result.dtype)
+    return cast_array(product, output.dtype)
 
 
 @native
+@checked
 def log_softmax(input: Array, dim: Dim) -> Array:
     """The logarithm of softmax along `dim`."""
-    if input.dtype.char not in "fd" and input.size:
-        require_real_floating("log_softmax_lastdim_kernel_impl", input)
     if input.size == 0 or input.ndim == 0:
         return np.array(_alone(input))
     values = widened(input)
@@ -77,15 +75,15 @@ def log_softmax(input: Array, dim: Dim) -> Array:
 
 
 @native
-def log_softmax_grad(grad: Array, result: Array, dim: int) -> Array:
+def log_softmax_backward_data(output_grad: Array, output: Array, dim: Dim) -> Array:
     """The gradient of a log_softmax."""
-    if result.ndim == 0:
-        return grad * _alone(result)
-    grad = widened(grad)
-    product = _exp_below_zero(widened(result))
+    if output.ndim == 0:
+        return output_grad * _alone(output)
+    grad = widened(output_grad)
+    product = _exp_below_zero(widened(output))
     product *= accurate_sum(grad, (dim,), True)
     np.subtract(grad, product, out=product)
-    return cast_array(product, result.dtype)
+    return cast_array(product, output.dtype)
 
 
 @native

@@ -10,8 +10,8 @@ from pullback.backend import lapack
 from pullback.backend.dtype import real_of
 from pullback.backend.unpromised_bits import note_factorization
 from pullback.checks import checked
+from pullback.checks.elements import failed_factorization
 from pullback.checks.matrices import is_vector
-from pullback.errors import LinAlgError
 from pullback.kernels.lu import _factorize
 from pullback.kernels.matrix_checks import _broadcast_batches, _by_columns, _raise_for_info
 from pullback.kernels.triangular import _solve_left
@@ -97,7 +97,7 @@ def linalg_lstsq(
     batch = _broadcast_batches(A, right)
     cutoff = (max(A.shape[-2:]) * float(np.finfo(A.dtype).eps)) if rcond is None else rcond
     if not np.isfinite(A).all():
-        raise LinAlgError("torch.linalg.lstsq: The input matrix contained non-finite values.")
+        raise failed_factorization("torch.linalg.lstsq: The input matrix contained non-finite values.")
     if chosen in ("gels", "gelsy") and right.size and lapack.finds_routines(A):
         solution, rank = _factorized_least_squares(A, right, cutoff, batch, chosen)
         residuals = _residuals(A, right, solution, rank, chosen, batch)
@@ -148,7 +148,7 @@ def _thin_svd(A: Array) -> tuple[Array, Array, Array]:
     try:
         U, S, Vh = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError as error:
-        raise LinAlgError(f"torch.linalg.lstsq: {error}") from None
+        raise failed_factorization(f"torch.linalg.lstsq: {error}") from None
     return U, S, Vh
 
 

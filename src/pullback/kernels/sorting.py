@@ -9,7 +9,6 @@ import numpy as np
 from pullback.backend.array_module import in_memory_order, is_at_hand, memory_order
 from pullback.backend.dtype import is_float_or_complex
 from pullback.checks import checked
-from pullback.checks.dtypes import refuse_unordered
 from pullback.kernels.accumulation import add_up
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim
@@ -30,13 +29,11 @@ def sort_stable(input: Array, stable: bool, dim: Dim = -1, descending: bool = Fa
 @by_device
 def argsort(input: Array, dim: Dim = -1, descending: bool = False) -> Array:
     """The indices that sort along `dim`."""
-    _refuse_complex_sort(input)
     order = order_along(input, dim, descending)
     return order if input.flags.c_contiguous else _in_layout(order, input)
 
 
 def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    _refuse_complex_sort(input)
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     indices = order_along(input, dim, descending)
@@ -47,11 +44,6 @@ def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 def _in_layout(values: Array, pattern: Array) -> Array:
     """The values with strides in the order of those of `pattern`."""
     return in_memory_order(values, memory_order(pattern))
-
-
-def _refuse_complex_sort(input: Array) -> None:
-    if input.dtype.kind == "c":
-        raise RuntimeError("Sort does not support complex dtypes on CPU")
 
 
 @by_device
@@ -146,22 +138,19 @@ def _median_of(input: Array, *, ignore_nan: bool) -> Any:
 @by_device
 def median_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower of the middle elements along `dim`, and its index; the first NaN if there is one."""
-    return _median_along("median", input, dim, keepdim, ignore_nan=False)
+    return _median_along(input, dim, keepdim, ignore_nan=False)
 
 
 @by_device
 def nanmedian_dim(input: Array, dim: Dim, keepdim: bool = False) -> tuple[Array, Array]:
     """The lower of the middle elements along `dim` that are numbers, and its index."""
-    return _median_along("nanmedian", input, dim, keepdim, ignore_nan=True)
+    return _median_along(input, dim, keepdim, ignore_nan=True)
 
 
-def _median_along(name: str, input: Array, dim: int, keepdim: bool, *, ignore_nan: bool) -> tuple[Array, Array]:
-    refuse_unordered("median_out", input)
+def _median_along(input: Array, dim: int, keepdim: bool, *, ignore_nan: bool) -> tuple[Array, Array]:
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     size = input.shape[dim]
-    if size == 0:
-        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
     if not (is_float_or_complex(input.dtype) and np.isnan(input).any()):
         return _reduced(input, _index_of_rank(_sortable(input), (size - 1) // 2, dim), dim, keepdim)
     order = order_along(input, dim, False)
@@ -188,11 +177,12 @@ def _index_of_rank(values: Array, rank: int, dim: int) -> Array:
 @by_device
 @checked
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> tuple[Array, Array]:
-    """The most frequent element along `dim` (the smallest of several), and the index of its last occurrence."""
+    """The most frequent element along `dim` (the smallest of several), and the index of its last occurrence.
+
+    The results lack `dim`, or have it with size 1 (`keepdim`).
+    """
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
-    if input.shape[dim] == 0:
-        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     order = np.moveaxis(order_along(input, dim, False), dim, -1)
     values = np.take_along_axis(np.moveaxis(_sortable(input), dim, -1), order, -1)
     places = np.arange(values.shape[-1])

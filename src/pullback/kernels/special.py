@@ -33,7 +33,10 @@ _ERF_SLOPE = (*table.ERF_SMALL[:-1], 0.12837916709551257)
 
 @native
 def erf(input: Array) -> Array:
-    """Compute the error function."""
+    """Compute the error function.
+
+    `input` has any shape, and the result has the same. y = 2 / sqrt(pi) * integral from 0 to input of exp(-t ** 2) dt.
+    """
     return _elementwise(_erf_float32 if input.dtype == np.float32 else _erf, input)
 
 

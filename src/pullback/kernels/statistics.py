@@ -7,37 +7,42 @@ from typing import Any
 import numpy as np
 
 from pullback.backend.array_module import cast_array
-from pullback.backend.dtype import is_float_or_complex, real_of
+from pullback.backend.dtype import real_of
+from pullback.checks import checked
 from pullback.kernels.accumulation import accurate_sum, add_up, contiguous, reduced_axes, reduced_count, widened
 from pullback.native import native
 from pullback.typing import Array, Dims
 
 
 @native
+@checked
 def var(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Array:
     """The mean squared distance from the mean, over `dim` or everything; the count is less by `correction`."""
-    variance, _ = _moments("var", input, dim, correction, keepdim)
+    variance, _ = _moments(input, dim, correction, keepdim)
     return cast_array(variance, real_of(input.dtype))
 
 
 @native
+@checked
 def std(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Array:
     """The square root of the variance."""
-    variance, _ = _moments("std", input, dim, correction, keepdim)
+    variance, _ = _moments(input, dim, correction, keepdim)
     return cast_array(np.sqrt(variance), real_of(input.dtype))
 
 
 @native
+@checked
 def var_mean(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> tuple[Array, Array]:
     """The variance and the mean."""
-    variance, mean = _moments("var_mean", input, dim, correction, keepdim)
+    variance, mean = _moments(input, dim, correction, keepdim)
     return cast_array(variance, real_of(input.dtype)), cast_array(mean, input.dtype)
 
 
 @native
+@checked
 def std_mean(input: Array, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> tuple[Array, Array]:
     """The standard deviation and the mean."""
-    variance, mean = _moments("std_mean", input, dim, correction, keepdim)
+    variance, mean = _moments(input, dim, correction, keepdim)
     return cast_array(np.sqrt(variance), real_of(input.dtype)), cast_array(mean, input.dtype)
 
 
@@ -62,17 +67,11 @@ def _snapped(mean: Array, values: Array, axes: tuple[int, ...]) -> Array:
     return np.where(np.abs(mean - first) <= 8 * np.finfo(values.dtype).eps * np.abs(first), first, mean)
 
 
-def _moments(name: str, input: Array, dim: Dims, correction: float, keepdim: bool) -> tuple[Any, Any]:
+def _moments(input: Array, dim: Dims, correction: float, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean, in two passes, in float64: the second is about the mean of the first.
 
     In float32 a small variance is lost in the rounding of a large mean, and squares overflow where their root does not.
     """
-    if not is_float_or_complex(input.dtype):
-        raise RuntimeError(
-            "std and var only support floating point and complex dtypes"
-            if name in ("std", "var")
-            else f"{name} only support floating point and complex dtypes"
-        )
     axes = reduced_axes(input, dim)
     count = reduced_count(input, dim)
     values = input.astype(np.complex128 if input.dtype.kind == "c" else np.float64, copy=False)

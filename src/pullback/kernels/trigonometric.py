@@ -31,34 +31,54 @@ def cos(input: Array) -> Array:
 
 @native
 def tan(input: Array) -> Array:
-    """The tangent."""
+    """The tangent.
+
+    `input` has any shape, and the result has the same. It is in radians. y = sin(input) / cos(input).
+    """
     return _through_float64(np.tan, input)
 
 
 @native
 def asin(input: Array) -> Array:
-    """The inverse sine."""
+    """The inverse sine.
+
+    `input` has any shape, and the result has the same. y is in [-pi/2, pi/2] with sin(y) = input, and nan where `input`
+    is outside of [-1, 1].
+    """
     return _through_float64(np.arcsin, input)
 
 
 def acos(input: Array) -> Array:
-    """The inverse cosine."""
+    """The inverse cosine.
+
+    `input` has any shape, and the result has the same. y is in [0, pi] with cos(y) = input, and nan where `input` is
+    outside of [-1, 1].
+    """
     return np.arccos(input)
 
 
 def atan(input: Array) -> Array:
-    """The inverse tangent."""
+    """The inverse tangent.
+
+    `input` has any shape, and the result has the same. y is in (-pi/2, pi/2) with tan(y) = input.
+    """
     return np.arctan(input)
 
 
 def sinh(input: Array) -> Array:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    `input` has any shape, and the result has the same. y = (e ** input - e ** -input) / 2.
+    """
     return np.sinh(input)
 
 
 @native
 def cosh(input: Array) -> Array:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    `input` has any shape, and the result has the same. y = (e ** input + e ** -input) / 2.
+    """
     return _through_float64(np.cosh, input)
 
 
@@ -89,7 +109,11 @@ def atanh(input: Array) -> Array:
 @native
 @checked
 def atan2(input: Array, other: Array) -> Array:
-    """The angle of the point (other, input)."""
+    """The angle of the point (other, input).
+
+    `input` and `other` broadcast to one shape, that of the result. y is in [-pi, pi]: atan(input / other), in the
+    quadrant that the signs of both say.
+    """
     return _through_float64(np.arctan2, input, other)
 
 

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from pullback.checks.shapes import check_windows
 from pullback.native import by_device
 from pullback.typing import Array, Shape
 
@@ -22,16 +23,6 @@ def pad_with(input: Array, padding: Shape, value: float = 0, after: Shape | None
     padded = np.full(sizes, value, input.dtype) if value else np.zeros(sizes, input.dtype)
     padded[(..., *[slice(a, a + n) for a, n in zip(padding, input.shape[lead:], strict=True)])] = input
     return padded
-
-
-def check_windows(sizes: Shape, kernel: Shape, stride: Shape, dilation: Shape, counts: Shape) -> None:
-    """Refuse windows that reach beyond the padded sizes. (NumPy's own check overflows for huge numbers.)"""
-    for size, k, d, c, s in zip(sizes, kernel, dilation, counts, stride, strict=True):
-        if k > 0 and c > 0 and (k - 1) * d + (c - 1) * s >= size:
-            raise RuntimeError(
-                f"Kernel size can't be greater than actual input size: {c} windows of {k} elements, with stride {s} and "
-                f"dilation {d}, do not lie in {size} elements"
-            )
 
 
 @by_device

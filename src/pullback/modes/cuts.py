@@ -3,7 +3,7 @@
 # Note [Cuts]
 `detach`, `.data`, `.item()`, a comparison, an operation under `no_grad` and their like take a tensor that requires grad
 and give something that does not. Each notes its kind, its source line (Note [Source lines]), and weak references to both
-ends; `explain_grad` reads the notes. There is one place for each kind and line (and leaf), 1024 in all. A note costs about
+ends; `explain_grad` reads the notes. There is one place for each kind and line (and leaf), 4096 in all. A note costs about
 a tenth of a microsecond and is made only where a gradient really ends: who records, or has nothing to record, pays
 nothing. The tensor that was cut may be gone when somebody asks, and its graph with it, so the leaves behind it are looked
 for at once; but a line that runs again and again does so only at its first, second, fourth, eighth ... time. Where a
@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pullback.errors import ViewModificationError
 from pullback.modes.source_lines import SourceLine, notes, source_line, source_lines_wanted
 from pullback.modes.switches import switches
 
@@ -39,11 +40,11 @@ class Cut(NamedTuple):
         """Whether it cut off the tensor, or one that was computed from it or from the same leaves."""
         if self.source is not None:
             return self.source() is tensor
-        behind = [tensor] if tensor.grad_fn is None else [leaf() for leaf in leaves_of(tensor)]
+        behind = [tensor] if _node_of(tensor) is None else [leaf() for leaf in leaves_of(tensor)]
         return any(leaf() is one for leaf in self.leaves or () for one in behind)
 
 
-_LIMIT = 1024
+_LIMIT = 4096
 _NODES = 4000
 _noted: dict[Any, tuple[Any, ...]] = {}
 _count = 0
@@ -56,10 +57,18 @@ def _reference(value: Any) -> Callable[[], Any] | None:
         return None
 
 
+def _node_of(tensor: Any) -> Any:
+    try:
+        return tensor.grad_fn
+    except ViewModificationError:  # a view that may not be used any more; that it is looked at here is nobody's concern
+        return None
+
+
 def leaves_of(tensor: Any, former: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
     """Weak references to the leaves that a tensor depends on, added to those known before; at most `_NODES` nodes."""
     found = dict.fromkeys(former or ())
-    stack = [] if tensor.grad_fn is None else [tensor.grad_fn]
+    node = _node_of(tensor)
+    stack = [] if node is None else [node]
     seen = set(stack)
     while stack and len(seen) < _NODES:
         node = stack.pop()
@@ -84,7 +93,7 @@ def _note_cut(kind: str | None, result: Any, *inputs: Any) -> bool:
 
 def _put(kind: str, line: SourceLine, result: Any, source: Any) -> None:
     global _count
-    node = source.grad_fn
+    node = _node_of(source)
     _count += 1
     key = (kind, line.code, line.offset, None if node is not None else id(source))
     leaves = None if node is None else leaves_of(source)

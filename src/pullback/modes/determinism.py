@@ -117,7 +117,6 @@ def get_deterministic_debug_mode() -> int:
 
 class _Settings:
     matmul_precision = "highest"
-    warns_always = False
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -129,16 +128,6 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """What `set_float32_matmul_precision` was last told."""
     return _Settings.matmul_precision
-
-
-def set_warn_always(b: bool, /) -> None:
-    """Accepted and remembered."""
-    _Settings.warns_always = b
-
-
-def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was last told."""
-    return _Settings.warns_always
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -191,6 +191,11 @@ def pop_interceptor() -> None:
     set_interceptors(switches.interceptors[:-1])
 
 
+def remove_interceptor(interceptor: Interceptor) -> None:
+    """Drop one interceptor wherever it is; twice does no harm. See Note [Guards]."""
+    set_interceptors(tuple([other for other in switches.interceptors if other != interceptor]))
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from pullback.modes.interception import pop_interceptor, push_interceptor
+from pullback.modes.guards import guarded, undone_by
+from pullback.modes.interception import push_interceptor, remove_interceptor
 from pullback.modes.switches import set_switch, switches
 
 
@@ -48,14 +49,16 @@ class NodeObserver:
 class RunObserver(NodeObserver):
     """The base of blocks that see all that runs in them: operations by `_operation`, nodes of passes by `observe`."""
 
+    @guarded
+    def __exit__(self, *exception: object) -> None:
+        self.stop_observing()
+        remove_interceptor(self._operation)
+
+    @undone_by(__exit__)
     def __enter__(self) -> Self:
         push_interceptor(self._operation)
         self.start_observing()
         return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop_observing()
-        pop_interceptor()
 
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An interceptor; see Note [Interception]."""

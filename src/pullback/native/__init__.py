@@ -6,6 +6,12 @@ the same name where the extension module `pullback.native.kernels` was built: a 
 float64 arrays and hands every other call (other dtypes, strides it does not know, subclasses, bad arguments) to the
 reference, which therefore decides all semantics and all errors. Nothing above the kernels knows of it.
 `PULLBACK_NATIVE=0` in the environment turns all of them off.
+
+# Note [Digests of sources]
+The C of many kernels is rendered from the text of kernels, formulas and rules when the extension is built. It must not
+answer for a text that has changed since: the extension holds a digest of every file that was read, `_load` compares them
+with the files that are there, and kernels that were made of another text are not used. Where the text of a file differs,
+its syntax decides, so that a comment may be edited without a build.
 """
 
 from __future__ import annotations
@@ -17,6 +23,8 @@ from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar, cast
+
+from pullback.source_text import digest_of_syntax, digest_of_text
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -36,12 +44,30 @@ def _load() -> Any:
     except ImportError as error:
         problem = f"do not load, NumPy's are used: {error}"
     else:
-        if getattr(found, "INTERFACE", None) == _INTERFACE:
+        changed = _changed_sources(found.SOURCES) if getattr(found, "INTERFACE", None) == _INTERFACE else None
+        if changed == []:
             return found
-        problem = "were compiled from other sources, NumPy's are used: install pullback again, or build_ext --inplace"
+        of = f"another text of {', '.join(changed)}" if changed else "other sources"
+        problem = f"were compiled from {of}, NumPy's are used: install pullback again, or build_ext --inplace"
     # Not a RuntimeWarning: those of the package itself, which are NumPy's, are not shown.
     warnings.warn(f"pullback's compiled kernels {problem}", UserWarning, stacklevel=2)
     return None
+
+
+def _changed_sources(noted: str) -> list[str]:
+    """The files that say something else than what was noted of them when the extension was built."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    changed = []
+    for line in noted.splitlines():
+        name, of_text, of_syntax = line.split()
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                text = file.read()
+        except OSError:  # the package has come without its sources
+            continue
+        if digest_of_text(text) != of_text and digest_of_syntax(text) != of_syntax:
+            changed.append(name)
+    return changed
 
 
 extension: Any = _load()

@@ -76,7 +76,7 @@ static PyObject *call_with_copies(const KernelEntry *entry, PyObject *const *arg
     PyObject *slots[MOST_SLOTS], *result = NULL;
     int failed = 0, ended = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        ended |= !entry->takes[i];
+        ended = ended || !entry->takes[i]; /* nothing is read behind the last letter */
         int copies = !ended && (entry->takes[i] == 'r' || entry->takes[i] == 'R');
         slots[i] = copies ? row_major(arguments[i]) : Py_NewRef(arguments[i]);
         failed |= !slots[i];

@@ -1,7 +1,7 @@
 /* Scaled dot-product attention: the kernels of kernels/attention.py.
  *
- * A thread takes a head at a time, and of its queries BLOCK_ROWS at a time: their scores stay in the cache, and with a
- * causal mask the keys after the last query of a block are never touched.
+ * A thread takes a head at a time, and of its queries BLOCK_ROWS at a time: their scores stay in the cache. With a causal
+ * mask they are taken in groups of CAUSAL_ROWS, which do not touch the keys after the last of their queries.
  */
 #include "products.h"
 #include "rows.h"
@@ -13,10 +13,13 @@
 #if defined(__GNUC__)
 
 #define BLOCK_ROWS 64
+#define CAUSAL_ROWS 16
+#define FEW_ROWS 16 /* below so many queries, copies of keys and values take longer than what they save */
+#define LINE 64     /* bytes of a line of the caches */
 
 typedef struct {
     char *data;
-    ptrdiff_t rows, columns; /* the scores of `rows` queries against `columns` keys, row-major */
+    ptrdiff_t rows, columns, step; /* the scores of `rows` queries against `columns` keys, whose rows are `step` apart */
     ptrdiff_t first_row;
     double scale;
     int is_causal, mask_is_bool;
@@ -63,6 +66,93 @@ static Matrix rows_of_head(const Attention *a, const Heads *h, ptrdiff_t number,
     return (Matrix){h->data + place * item_of(a), rows, h->columns, h->row_step, 1};
 }
 
+/* One head. Its rows are copied where there are many: among those of other heads they would meet in few places of the
+ * first-level cache. Transposes are there so that products read keys and values in the order of memory. */
+typedef struct {
+    Matrix query, key, value, grad, key_columns, value_columns;
+    char *scores, *slopes; /* of a block of queries; what lies after the last key is there to be written over */
+    ptrdiff_t step;
+    char *copies; /* NULL where there are none */
+    char *memory;
+} Head;
+
+/* How many elements rows of `columns` are apart that do not meet in the cache: an odd number of lines. */
+static ptrdiff_t apart(ptrdiff_t columns, size_t item)
+{
+    ptrdiff_t lines = (columns * item + LINE - 1) / LINE;
+    return (lines | 1) * (LINE / item);
+}
+
+static int make_head(const Attention *a, int with_gradients, Head *h)
+{
+    size_t item = item_of(a);
+    ptrdiff_t columns = a->query.columns > a->value.columns ? a->query.columns : a->value.columns;
+    ptrdiff_t longest = a->length > a->keys ? a->length : a->keys;
+    h->step = apart(a->keys + LINE, item);
+    size_t block = BLOCK_ROWS * h->step * item, copy = longest * apart(columns, item) * item, turned = columns * h->step * item;
+    size_t copies = a->length < FEW_ROWS ? 0 : 4 * copy + 2 * turned;
+    h->memory = malloc(LINE + (with_gradients ? 2 : 1) * block + copies);
+    if (!h->memory)
+        return 0;
+    h->scores = h->memory + (LINE - (size_t)h->memory % LINE);
+    h->slopes = with_gradients ? h->scores + block : NULL;
+    h->copies = copies ? h->scores + (with_gradients ? 2 : 1) * block : NULL;
+    return 1;
+}
+
+static Matrix copied(Matrix m, char **place, size_t item)
+{
+    Matrix copy = {*place, m.rows, m.columns, apart(m.columns, item), 1};
+    if (item == sizeof(float))
+        copy_rows_float(m.data, m.row_step, *place, copy.row_step, m.rows, m.columns);
+    else
+        copy_rows_double(m.data, m.row_step, *place, copy.row_step, m.rows, m.columns);
+    *place += m.rows * copy.row_step * item;
+    return copy;
+}
+
+static Matrix turned(Matrix m, ptrdiff_t step, char **place, size_t item)
+{
+    Matrix result = {*place, m.columns, m.rows, step, 1};
+    transpose(&m, *place, step, item == sizeof(double));
+    *place += m.columns * step * item;
+    return result;
+}
+
+static Matrix rows_from(Matrix m, ptrdiff_t row, ptrdiff_t rows, size_t item)
+{
+    return (Matrix){m.data + row * m.row_step * item, rows, m.columns, m.row_step, m.column_step};
+}
+
+static Matrix first_columns(Matrix m, ptrdiff_t columns)
+{
+    m.columns = columns;
+    return m;
+}
+
+static void enter_head(const Attention *a, ptrdiff_t number, Head *h)
+{
+    size_t item = item_of(a);
+    char *place = h->copies;
+    h->query = rows_of_head(a, &a->query, number, 0, a->length);
+    h->key = rows_of_head(a, &a->key, number, 0, a->keys);
+    h->value = rows_of_head(a, &a->value, number, 0, a->keys);
+    if (h->slopes)
+        h->grad = rows_of_head(a, &a->grad, number, 0, a->length);
+    h->key_columns = transposed(h->key);
+    h->value_columns = transposed(h->value);
+    if (!place)
+        return;
+    h->key_columns = turned(h->key, h->step, &place, item);
+    h->value = copied(h->value, &place, item);
+    if (!h->slopes)
+        return;
+    h->value_columns = turned(h->value, h->step, &place, item);
+    h->key = copied(h->key, &place, item);
+    h->query = copied(h->query, &place, item);
+    h->grad = copied(h->grad, &place, item);
+}
+
 static void put_product(const Attention *a, Matrix left, Matrix right, Matrix result, int adds)
 {
     Product p = {left, right, adds ? result.data : NULL, result.row_step, (char *)result.data, result.row_step,
@@ -70,17 +160,22 @@ static void put_product(const Attention *a, Matrix left, Matrix right, Matrix re
     multiply(&p, BY_ROWS);
 }
 
-/* The product of a block of queries with the keys that it may see. */
-static Scores score(const Attention *a, ptrdiff_t number, ptrdiff_t row, char *data)
+static ptrdiff_t group_rows(const Attention *a) { return a->is_causal ? CAUSAL_ROWS : BLOCK_ROWS; }
+
+static ptrdiff_t at_most(ptrdiff_t count, ptrdiff_t most) { return count < most ? count : most; }
+
+/* The product of a group of queries with the keys that it may see, in `data`. */
+static Scores score(const Attention *a, const Head *h, ptrdiff_t number, ptrdiff_t row, char *data)
 {
-    ptrdiff_t rows = a->length - row < BLOCK_ROWS ? a->length - row : BLOCK_ROWS;
-    ptrdiff_t columns = a->is_causal && row + rows < a->keys ? row + rows : a->keys;
-    Scores s = {data, rows, columns, row, a->scale, a->is_causal, a->mask_is_bool, NULL, a->mask_steps[2], a->mask_steps[3]};
+    ptrdiff_t rows = at_most(a->length - row, group_rows(a));
+    ptrdiff_t columns = a->is_causal ? at_most(a->keys, row + rows) : a->keys;
+    Scores s = {data, rows, columns, h->step, row, a->scale, a->is_causal, a->mask_is_bool, NULL, a->mask_steps[2],
+                a->mask_steps[3]};
     if (a->mask)
         s.mask = a->mask + number / a->heads * a->mask_steps[0] + number % a->heads * a->mask_steps[1] +
                  row * a->mask_steps[2];
-    Matrix queries = rows_of_head(a, &a->query, number, row, rows), keys = rows_of_head(a, &a->key, number, 0, columns);
-    put_product(a, queries, transposed(keys), (Matrix){data, rows, columns, columns, 1}, 0);
+    put_product(a, rows_from(h->query, row, rows, item_of(a)), first_columns(h->key_columns, columns),
+                (Matrix){data, rows, columns, h->step, 1}, 0);
     return s;
 }
 
@@ -88,20 +183,24 @@ static void attend(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     Attention *a = context;
     size_t item = item_of(a);
-    char *data = malloc(BLOCK_ROWS * a->keys * item);
+    Head h;
     double totals[BLOCK_ROWS];
-    if (!data)
+    if (!make_head(a, 0, &h)) {
         a->failed = 1;
-    for (ptrdiff_t number = begin; data && number < end; number++)
-        for (ptrdiff_t row = 0; row < a->length; row += BLOCK_ROWS) {
-            Scores s = score(a, number, row, data);
+        return;
+    }
+    for (ptrdiff_t number = begin; number < end; number++) {
+        enter_head(a, number, &h);
+        for (ptrdiff_t row = 0; row < a->length; row += group_rows(a)) {
+            Scores s = score(a, &h, number, row, h.scores);
             FOR_TYPE(a->type, weigh)(&s, totals, a->normalizer + (number * a->length + row) * item);
-            Matrix weights = {data, s.rows, s.columns, s.columns, 1};
+            Matrix weights = {s.data, s.rows, s.columns, s.step, 1};
             Matrix result = rows_of_head(a, &a->result, number, row, s.rows);
-            put_product(a, weights, rows_of_head(a, &a->value, number, 0, s.columns), result, 0);
+            put_product(a, weights, rows_from(h.value, 0, s.columns, item), result, 0);
             FOR_TYPE(a->type, divide_rows)((char *)result.data, s.rows, result.columns, result.row_step, totals);
         }
-    free(data);
+    }
+    free(h.memory);
 }
 
 static void clear_head(const Attention *a, const Heads *h, ptrdiff_t number)
@@ -110,34 +209,59 @@ static void clear_head(const Attention *a, const Heads *h, ptrdiff_t number)
     memset((char *)all.data, 0, a->keys * h->columns * item_of(a));
 }
 
+/* The weights of a group of queries, the gradients of its scores ("slopes") and that of the queries. */
+static void go_back_to_queries(const Attention *a, const Head *h, ptrdiff_t number, ptrdiff_t row, ptrdiff_t place)
+{
+    size_t item = item_of(a);
+    double inner[BLOCK_ROWS];
+    Scores s = score(a, h, number, row, h->scores + place * h->step * item);
+    Matrix slopes = {h->slopes + place * h->step * item, s.rows, s.columns, s.step, 1};
+    Matrix grad = rows_from(h->grad, row, s.rows, item), output = rows_of_head(a, &a->result, number, row, s.rows);
+    FOR_TYPE(a->type, dot_rows)(grad.data, grad.row_step, output.data, output.row_step, s.rows, grad.columns, inner);
+    put_product(a, grad, first_columns(h->value_columns, s.columns), slopes, 0);
+    FOR_TYPE(a->type, weigh_again)(&s, a->normalizer + (number * a->length + row) * item, inner, (char *)slopes.data);
+    put_product(a, slopes, rows_from(h->key, 0, s.columns, item), rows_of_head(a, &a->to_query, number, row, s.rows), 0);
+}
+
+/* What a block of queries adds to the gradients of some keys and values: those of its queries that see them. */
+static void add_to_keys(const Attention *a, const Head *h, ptrdiff_t number, ptrdiff_t row, ptrdiff_t rows,
+                        ptrdiff_t first_key, ptrdiff_t keys)
+{
+    size_t item = item_of(a);
+    ptrdiff_t unseen = a->is_causal && first_key > row ? first_key - row : 0, seen = rows - unseen;
+    ptrdiff_t place = (unseen * h->step + first_key) * item;
+    Matrix weights = {h->scores + place, seen, keys, h->step, 1}, slopes = {h->slopes + place, seen, keys, h->step, 1};
+    put_product(a, transposed(weights), rows_from(h->grad, row + unseen, seen, item),
+                rows_of_head(a, &a->to_value, number, first_key, keys), 1);
+    put_product(a, transposed(slopes), rows_from(h->query, row + unseen, seen, item),
+                rows_of_head(a, &a->to_key, number, first_key, keys), 1);
+}
+
 static void attend_back(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     Attention *a = context;
-    size_t item = item_of(a), block = BLOCK_ROWS * a->keys * item;
-    char *data = malloc(2 * block);
-    double inner[BLOCK_ROWS];
-    if (!data)
+    Head h;
+    if (!make_head(a, 1, &h)) {
         a->failed = 1;
-    for (ptrdiff_t number = begin; data && number < end; number++) {
+        return;
+    }
+    for (ptrdiff_t number = begin; number < end; number++) {
         clear_head(a, &a->to_key, number);
         clear_head(a, &a->to_value, number);
+        enter_head(a, number, &h);
         for (ptrdiff_t row = 0; row < a->length; row += BLOCK_ROWS) {
-            Scores s = score(a, number, row, data);
-            Matrix weights = {data, s.rows, s.columns, s.columns, 1}, slopes = weights;
-            slopes.data = data + block;
-            Matrix grad = rows_of_head(a, &a->grad, number, row, s.rows);
-            Matrix output = rows_of_head(a, &a->result, number, row, s.rows);
-            FOR_TYPE(a->type, dot_rows)(grad.data, grad.row_step, output.data, output.row_step, s.rows, grad.columns, inner);
-            put_product(a, grad, transposed(rows_of_head(a, &a->value, number, 0, s.columns)), slopes, 0);
-            FOR_TYPE(a->type, weigh_again)(&s, a->normalizer + (number * a->length + row) * item, inner, data + block);
-            put_product(a, transposed(weights), grad, rows_of_head(a, &a->to_value, number, 0, s.columns), 1);
-            put_product(a, slopes, rows_of_head(a, &a->key, number, 0, s.columns),
-                        rows_of_head(a, &a->to_query, number, row, s.rows), 0);
-            put_product(a, transposed(slopes), rows_of_head(a, &a->query, number, row, s.rows),
-                        rows_of_head(a, &a->to_key, number, 0, s.columns), 1);
+            ptrdiff_t rows = at_most(a->length - row, BLOCK_ROWS);
+            for (ptrdiff_t place = 0; place < rows; place += group_rows(a))
+                go_back_to_queries(a, &h, number, row + place, place);
+            ptrdiff_t for_all = a->is_causal ? at_most(a->keys, row) : a->keys; /* keys that the whole block sees */
+            ptrdiff_t visible = a->is_causal ? at_most(a->keys, row + rows) : a->keys;
+            if (for_all)
+                add_to_keys(a, &h, number, row, rows, 0, for_all);
+            for (ptrdiff_t key = for_all; key < visible; key += CAUSAL_ROWS)
+                add_to_keys(a, &h, number, row, rows, key, at_most(visible - key, CAUSAL_ROWS));
         }
     }
-    free(data);
+    free(h.memory);
 }
 
 /* A mask of truth values or of the type of the scores, of up to four dimensions that broadcast. */

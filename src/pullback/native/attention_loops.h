@@ -14,41 +14,26 @@ INLINE void TYPED(mask_row)(REAL *scores, ptrdiff_t count, REAL scale, const cha
             scores[j] = scores[j] * scale + *(const REAL *)(mask + j * mask_step);
 }
 
-/* The largest score; NaN is passed over, it makes the sum NaN. */
+/* The largest score; NaN is passed over, it makes the sum NaN. `count` is a multiple of LANES here and below. */
 INLINE REAL TYPED(top_of_row)(const REAL *scores, ptrdiff_t count)
 {
-    REAL lanes[LANES], padded[LANES];
+    REAL lanes[LANES];
     TYPED(fill_lanes)(lanes, -(REAL)INFINITY);
-    ptrdiff_t j = 0;
-    for (; j + LANES <= count; j += LANES)
+    for (ptrdiff_t j = 0; j < count; j += LANES)
         for (int l = 0; l < LANES; l++)
             lanes[l] = scores[j + l] > lanes[l] ? scores[j + l] : lanes[l];
-    if (j < count) {
-        TYPED(pad)(padded, scores + j, count - j, -(REAL)INFINITY);
-        for (int l = 0; l < LANES; l++)
-            lanes[l] = padded[l] > lanes[l] ? padded[l] : lanes[l];
-    }
     return TYPED(largest_of)(lanes);
 }
 
 /* Replace scores by exp(score - shift) and return their sum. */
 INLINE REAL TYPED(exponentials_of_row)(REAL *scores, ptrdiff_t count, REAL shift)
 {
-    REAL lanes[LANES] = {0}, padded[LANES];
-    ptrdiff_t j = 0;
-    for (; j + LANES <= count; j += LANES)
+    REAL lanes[LANES] = {0};
+    for (ptrdiff_t j = 0; j < count; j += LANES)
         for (int l = 0; l < LANES; l++) {
             scores[j + l] = EXPONENTIAL(scores[j + l] - shift);
             lanes[l] += scores[j + l];
         }
-    if (j < count) {
-        TYPED(pad)(padded, scores + j, count - j, -(REAL)INFINITY);
-        for (int l = 0; l < LANES; l++) {
-            padded[l] = EXPONENTIAL(padded[l] - shift);
-            lanes[l] += padded[l];
-        }
-        TYPED(copy_rest)(scores + j, padded, count - j);
-    }
     return (REAL)TYPED(total_of)(lanes);
 }
 
@@ -58,22 +43,18 @@ INLINE ptrdiff_t TYPED(visible_to)(const Scores *s, ptrdiff_t i)
     return s->is_causal && s->first_row + i + 1 < s->columns ? s->first_row + i + 1 : s->columns;
 }
 
-/* Where loops over the row end: LANES at a time where there are so many, since single elements take as long each. What
- * lies after the keys that are seen is there to be written over. */
-INLINE ptrdiff_t TYPED(end_of)(const Scores *s, ptrdiff_t visible)
-{
-    ptrdiff_t end = (visible + LANES - 1) / LANES * LANES;
-    return end < s->columns ? end : s->columns;
-}
+/* Where loops over the row end: LANES at a time, since single elements take as long each. What lies after the keys that are
+ * seen is there to be written over; a mask is not there to be read. */
+INLINE ptrdiff_t TYPED(end_of)(ptrdiff_t visible) { return (visible + LANES - 1) / LANES * LANES; }
 
 /* Rows of scores become weights that are not divided by their sums yet; the keys after `visible` get weight zero. */
 MULTIVERSIONED static void TYPED(weigh)(const Scores *s, void *totals, void *normalizers)
 {
     for (ptrdiff_t i = 0; i < s->rows; i++) {
-        REAL *scores = (REAL *)s->data + i * s->columns;
-        ptrdiff_t visible = TYPED(visible_to)(s, i), end = TYPED(end_of)(s, visible);
+        REAL *scores = (REAL *)s->data + i * s->step;
+        ptrdiff_t visible = TYPED(visible_to)(s, i), end = TYPED(end_of)(visible);
         const char *mask = s->mask ? s->mask + i * s->mask_row_step : NULL;
-        TYPED(mask_row)(scores, end, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
+        TYPED(mask_row)(scores, mask ? visible : end, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
         for (ptrdiff_t j = visible; j < end; j++)
             scores[j] = -(REAL)INFINITY;
         REAL top = TYPED(top_of_row)(scores, end);
@@ -82,7 +63,8 @@ MULTIVERSIONED static void TYPED(weigh)(const Scores *s, void *totals, void *nor
         REAL total = TYPED(exponentials_of_row)(scores, end, top);
         if (total == 0)
             total = 1; /* no key is seen: the result is zero */
-        memset(scores + end, 0, (s->columns - end) * sizeof(REAL));
+        if (end < s->columns)
+            memset(scores + end, 0, (s->columns - end) * sizeof(REAL));
         ((REAL *)totals)[i] = total;
         ((REAL *)normalizers)[i] = (REAL)log(total) + top;
     }
@@ -103,10 +85,10 @@ MULTIVERSIONED static void TYPED(divide_rows)(void *data, ptrdiff_t rows, ptrdif
 MULTIVERSIONED static void TYPED(weigh_again)(const Scores *s, const void *normalizers, const void *inner, void *slopes)
 {
     for (ptrdiff_t i = 0; i < s->rows; i++) {
-        REAL *scores = (REAL *)s->data + i * s->columns, *slope = (REAL *)slopes + i * s->columns;
-        ptrdiff_t visible = TYPED(visible_to)(s, i), end = TYPED(end_of)(s, visible);
+        REAL *scores = (REAL *)s->data + i * s->step, *slope = (REAL *)slopes + i * s->step;
+        ptrdiff_t visible = TYPED(visible_to)(s, i), end = TYPED(end_of)(visible);
         const char *mask = s->mask ? s->mask + i * s->mask_row_step : NULL;
-        TYPED(mask_row)(scores, end, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
+        TYPED(mask_row)(scores, mask ? visible : end, (REAL)s->scale, mask, s->mask_step, s->mask_is_bool);
         const REAL normalizer = ((const REAL *)normalizers)[i], mean = ((const REAL *)inner)[i], scale = (REAL)s->scale;
         for (ptrdiff_t j = 0; j < end; j++) {
             scores[j] = EXPONENTIAL(scores[j] - normalizer);
@@ -130,5 +112,17 @@ MULTIVERSIONED static void TYPED(dot_rows)(const void *first, ptrdiff_t first_st
         for (; j < columns; j++)
             lanes[j % LANES] += a[j] * b[j];
         ((REAL *)sums)[i] = (REAL)TYPED(total_of)(lanes);
+    }
+}
+
+/* Rows of a head are short: a call of memcpy takes as long as the copy. */
+MULTIVERSIONED static void TYPED(copy_rows)(const void *from, ptrdiff_t from_step, void *to, ptrdiff_t to_step,
+                                            ptrdiff_t rows, ptrdiff_t columns)
+{
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        const REAL *restrict source = (const REAL *)from + i * from_step;
+        REAL *restrict target = (REAL *)to + i * to_step;
+        for (ptrdiff_t j = 0; j < columns; j++)
+            target[j] = source[j];
     }
 }

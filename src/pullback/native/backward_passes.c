@@ -8,6 +8,7 @@
 #define KEPT 16   /* passes of a thread */
 #define THREADS 8 /* threads whose passes are kept: the one that was idle for longest makes way for another */
 #define FIRST (~0ULL)
+#define GROWN 64  /* one in so many passes that keep their graphs is looked at: does the graph grow? */
 
 typedef struct {
     unsigned long thread;
@@ -15,12 +16,14 @@ typedef struct {
     PyObject *marks[KEPT];   /* weak references, a ring */
     int next;                /* the place of the oldest */
     unsigned long long recorded;
+    unsigned long long kept[KEPT]; /* of passes that keep their graphs: how many nodes there were then, a ring */
+    unsigned long kept_count;
 } Passes;
 
 static Passes table[THREADS];
 static unsigned long long uses;
 static PyTypeObject *pass_type;
-static PyObject *leaked, *no_arguments, *sequence_nr_name;
+static PyObject *leaked, *grown, *no_arguments, *sequence_nr_name;
 static Py_ssize_t line_offset;
 
 static Passes *passes_of_this_thread(void)
@@ -78,10 +81,35 @@ static unsigned long long root_number(PyObject *edges)
     return root;
 }
 
+/* Note a pass that keeps its graph; now and then, have looked at whether that graph goes on from those before. */
+static int note_kept(Passes *passes, PyObject *edges, unsigned long long root, unsigned long long recorded)
+{
+    if (passes->kept_count && recorded < passes->kept[(passes->kept_count - 1) % KEPT])
+        passes->kept_count = 0; /* a new thread, with the number of one that has ended */
+    if (root == FIRST || (passes->kept_count && root < passes->kept[(passes->kept_count - 1) % KEPT]))
+        return 0; /* recorded before the last pass ran */
+    passes->kept[passes->kept_count++ % KEPT] = recorded;
+    unsigned long count = passes->kept_count;
+    if (count % GROWN)
+        return 0;
+    PyObject *marks = PyTuple_New(KEPT);
+    for (int i = 0; marks && i < KEPT; i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(passes->kept[(count + i) % KEPT]); /* the oldest first */
+        if (!number)
+            Py_CLEAR(marks);
+        else
+            PyTuple_SET_ITEM(marks, i, number);
+    }
+    PyObject *told = marks ? PyObject_CallFunctionObjArgs(grown, edges, marks, NULL) : NULL;
+    Py_XDECREF(marks);
+    Py_XDECREF(told);
+    return told ? 0 : -1;
+}
+
 static PyObject *begin_pass(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 2 || !pass_type)
-        return PyErr_Format(PyExc_TypeError, "begin_pass() takes edges and whether the pass counts");
+    if (count != 3 || !pass_type)
+        return PyErr_Format(PyExc_TypeError, "begin_pass() takes edges, whether the pass counts, and whether it keeps its graph");
     PyObject *line = lines_wanted() ? current_line() : Py_NewRef(Py_None);
     if (!line || line == Py_None)
         return line;
@@ -95,6 +123,12 @@ static PyObject *begin_pass(PyObject *Py_UNUSED(module), PyObject *const *argume
         return begun;
     Passes *passes = passes_of_this_thread();
     unsigned long long root = root_number(arguments[0]), recorded = recorded_by_this_thread();
+    if (PyObject_IsTrue(arguments[2])) {
+        if (!note_kept(passes, arguments[0], root, recorded))
+            return begun;
+        Py_DECREF(begun);
+        return NULL;
+    }
     if (recorded < passes->recorded)
         passes->recorded = 0; /* a new thread, with the number of one that has ended */
     if (root == FIRST || root < passes->recorded)
@@ -113,15 +147,15 @@ static PyObject *begin_pass(PyObject *Py_UNUSED(module), PyObject *const *argume
     return begun;
 }
 
-static PyObject *bind_pass(PyObject *Py_UNUSED(module), PyObject *arguments)
+static PyObject *bind_passes(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *class, *tells;
-    if (!PyArg_ParseTuple(arguments, "O!O", &PyType_Type, &class, &tells))
+    PyObject *class, *tells, *looks;
+    if (!PyArg_ParseTuple(arguments, "O!OO", &PyType_Type, &class, &tells, &looks))
         return NULL;
     PyObject *slot = PyObject_GetAttrString(class, "line");
     if (!slot || !Py_IS_TYPE(slot, &PyMemberDescr_Type)) {
         Py_XDECREF(slot);
-        return PyErr_Format(PyExc_TypeError, "bind_pass() takes a class with a slot `line`");
+        return PyErr_Format(PyExc_TypeError, "bind_passes() takes a class with a slot `line`");
     }
     line_offset = ((PyMemberDescrObject *)slot)->d_member->offset;
     Py_DECREF(slot);
@@ -129,14 +163,16 @@ static PyObject *bind_pass(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!sequence_nr_name || !(no_arguments = PyTuple_New(0)))
         return NULL;
     Py_XSETREF(leaked, Py_NewRef(tells));
+    Py_XSETREF(grown, Py_NewRef(looks));
     Py_XSETREF(pass_type, (PyTypeObject *)Py_NewRef(class));
     return PyLong_FromLong(KEPT);
 }
 
 PyMethodDef pass_methods[] = {
     {"begin_pass", (PyCFunction)(void (*)(void))begin_pass, METH_FASTCALL,
-     "begin_pass(edges, counts): the mark of a pass that begins, or None where lines are not wanted."},
-    {"bind_pass", bind_pass, METH_VARARGS,
-     "bind_pass(Pass, leaked): how many passes are kept; `leaked(marks)` is called where all of them are alive."},
+     "begin_pass(edges, counts, keeps_graph): the mark of a pass that begins, or None where lines are not wanted."},
+    {"bind_passes", bind_passes, METH_VARARGS,
+     "bind_passes(Pass, leaked, grown): how many passes are kept; `leaked(marks)` is called where all of them are alive,\n"
+     "`grown(edges, numbers)` now and then where many passes kept their graphs."},
     {NULL},
 };

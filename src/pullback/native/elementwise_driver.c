@@ -217,7 +217,7 @@ static void store(char *target, double value, int type)
 }
 
 /* Fill a buffer with one element; buffers are aligned. */
-static void repeat(char *restrict buffer, const char *restrict element, int size, npy_intp count)
+MULTIVERSIONED static void repeat(char *restrict buffer, const char *restrict element, int size, npy_intp count)
 {
     if (size == 4) {
         float value = *(const float *)(const void *)element, *restrict target = (float *)(void *)buffer;
@@ -232,7 +232,7 @@ static void repeat(char *restrict buffer, const char *restrict element, int size
     }
 }
 
-static void gather_row(char *restrict buffer, const char *data, npy_intp stride, int size, npy_intp count)
+MULTIVERSIONED static void gather_row(char *restrict buffer, const char *data, npy_intp stride, int size, npy_intp count)
 {
     if (stride == size) {
         memcpy(buffer, data, (size_t)(count * size));
@@ -256,11 +256,11 @@ static void gather_row(char *restrict buffer, const char *data, npy_intp stride,
 static const char *row_start(const Walk *walk, const Source *source, npy_intp row)
 {
     npy_intp offset = 0;
-    for (int i = walk->ndim - 2; i >= 0 && row; i--) {
+    for (int i = walk->ndim - 2; i > 0 && row; i--) {
         offset += (row % walk->shape[i]) * source->strides[i];
         row /= walk->shape[i];
     }
-    return source->data + offset;
+    return source->data + offset + (walk->ndim > 1 ? row * source->strides[0] : 0);
 }
 
 /* Whether the elements lie one after the other in the order of the walk. */
@@ -361,16 +361,35 @@ static void gather_rows(const Walk *walk, const Source *source, npy_intp first, 
     }
 }
 
-/* Run the loop over whole vectors, and over the rest in vectors that are filled up with zeros. */
+/* Whether the result is written over one of the operands. */
+static int overwrites(const Walk *walk, const char *result, void *const *operands, npy_intp count)
+{
+    for (int k = 0; k < walk->count; k++) {
+        const char *data = operands[k];
+        if (data < result + count * walk->result_size && result < data + count * walk->sources[k].size)
+            return 1;
+    }
+    return 0;
+}
+
+/* Run the loop over whole vectors. What is left is the end of one more vector, some of whose elements are computed a second
+ * time; where there are too few elements for that, or they are overwritten, it is copied to a vector filled up with zeros. */
 static void run_loop(const Walk *walk, char *result, void *const *operands, npy_intp count)
 {
     npy_intp whole = (npy_intp)WHOLE((size_t)count), rest = count - whole;
+    void *ends[MOST_PARAMETERS];
+    int twice = rest && whole && !overwrites(walk, result, operands, count);
     if (whole)
         walk->loop(result, operands, walk->numbers, (size_t)whole);
     if (!rest)
         return;
+    if (twice) {
+        for (int k = 0; k < walk->count; k++)
+            ends[k] = (char *)operands[k] + (count - LANES) * walk->sources[k].size;
+        walk->loop(result + (count - LANES) * walk->result_size, ends, walk->numbers, LANES);
+        return;
+    }
     double filled[MOST_PARAMETERS][LANES], last[LANES];
-    void *ends[MOST_PARAMETERS];
     for (int k = 0; k < walk->count; k++) {
         int size = walk->sources[k].size;
         memset(filled[k], 0, (size_t)(LANES * size));
@@ -408,8 +427,11 @@ static void do_pieces(void *context, ptrdiff_t begin, ptrdiff_t end)
     for (ptrdiff_t piece = begin; piece < end; piece++) {
         npy_intp row, skipped = 0, start, count;
         if (walk->pieces_per_row) {
-            row = piece / walk->pieces_per_row;
-            skipped = (piece % walk->pieces_per_row) * walk->piece;
+            row = piece;
+            if (walk->pieces_per_row > 1) {
+                row /= walk->pieces_per_row;
+                skipped = (piece % walk->pieces_per_row) * walk->piece;
+            }
             start = row * walk->row + skipped;
             count = walk->row - skipped < walk->piece ? walk->row - skipped : walk->piece;
         } else {

@@ -19,16 +19,8 @@ typedef int64_t places_double;
 #define LOOPS "extremum_loops.h"
 #include "for_each_real.h"
 
-static void find(Operation operation, Extrema *loop, int type)
-{
-    Layout layout = loop->layout;
-    ptrdiff_t lanes = type == NPY_FLOAT ? 32 : 16, groups = (layout.inner + lanes - 1) / lanes;
-    ptrdiff_t items = layout.outer * groups, work = 2 * layout.count * (layout.inner < lanes ? layout.inner : lanes);
-    run_items(items, work, operation == LARGEST ? FOR_TYPE(type, find_largest) : FOR_TYPE(type, find_smallest), loop);
-}
-
 /* The values (where they are wanted) and places along a dimension; `dim` is -1 for the flattened array. */
-static PyObject *extrema_along(Operation operation, PyObject *input, int dim, int keepdim, int with_values)
+static PyObject *extrema_along(const KernelEntry *entry, PyObject *input, int dim, int keepdim, int with_values)
 {
     Layout layout = dim < 0 ? (Layout){1, size_of(input), 1} : layout_along(input, dim);
     if (layout.count > INT32_MAX)
@@ -45,7 +37,9 @@ static PyObject *extrema_along(Operation operation, PyObject *input, int dim, in
         values = new_array(ndim, shape, type_of(input));
     if (places && (values || !with_values)) {
         Extrema loop = {layout, data_of(input), values ? data_of(values) : NULL, data_of(places)};
-        find(operation, &loop, type_of(input));
+        ptrdiff_t lanes = type_of(input) == NPY_FLOAT ? 32 : 16, groups = (layout.inner + lanes - 1) / lanes;
+        run_items(layout.outer * groups, 2 * layout.count * (layout.inner < lanes ? layout.inner : lanes),
+                  LOOP_FOR(entry, input), &loop);
     }
     return with_values ? pack(2, (PyObject *[]){values, places}) : places;
 }
@@ -53,7 +47,7 @@ static PyObject *extrema_along(Operation operation, PyObject *input, int dim, in
 /* (input, dim, keepdim) */
 static PyObject *select_along(PyObject *const *slots, const KernelEntry *entry)
 {
-    return extrema_along((Operation)entry->kind, slots[0], dim_of(slots[1]), slots[2] == Py_True, 1);
+    return extrema_along(entry, slots[0], dim_of(slots[1]), slots[2] == Py_True, 1);
 }
 
 /* The same, where `dim` may be None and places alone are asked for. */
@@ -62,13 +56,13 @@ static PyObject *place_along(PyObject *const *slots, const KernelEntry *entry)
     long dim = -1;
     if (!is_none(slots[1]) && !read_integer(slots[1], 0, NDIM(slots[0]) - 1, &dim))
         return DECLINE;
-    return extrema_along((Operation)entry->kind, slots[0], (int)dim, slots[2] == Py_True, 0);
+    return extrema_along(entry, slots[0], (int)dim, slots[2] == Py_True, 0);
 }
 
 const KernelEntry extrema_kernels[] = {
-    {"max_dim", select_along, "rdf", LARGEST},
-    {"min_dim", select_along, "rdf", SMALLEST},
-    {"argmax", place_along, "r.f", LARGEST},
-    {"argmin", place_along, "r.f", SMALLEST},
+    {"max_dim", select_along, "rdf", LOOP_PAIR(find_largest)},
+    {"min_dim", select_along, "rdf", LOOP_PAIR(find_smallest)},
+    {"argmax", place_along, "r.f", LOOP_PAIR(find_largest)},
+    {"argmin", place_along, "r.f", LOOP_PAIR(find_smallest)},
     {NULL},
 };

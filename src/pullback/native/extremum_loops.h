@@ -73,12 +73,11 @@ INLINE void TYPED(find_extrema)(Operation operation, const Extrema *loop, ptrdif
         }
 }
 
-MULTIVERSIONED static void TYPED(find_largest)(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    TYPED(find_extrema)(LARGEST, context, begin, end);
-}
-
-MULTIVERSIONED static void TYPED(find_smallest)(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    TYPED(find_extrema)(SMALLEST, context, begin, end);
-}
+#define FIND(name, operation)                                                                                          \
+    MULTIVERSIONED static void TYPED(name)(void *context, ptrdiff_t begin, ptrdiff_t end)                              \
+    {                                                                                                                  \
+        TYPED(find_extrema)(operation, context, begin, end);                                                           \
+    }
+FIND(find_largest, LARGEST)
+FIND(find_smallest, SMALLEST)
+#undef FIND

@@ -15,33 +15,18 @@
 
 #include "kernel.h"
 
-INLINE float float_of_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-INLINE uint32_t bits_of_float(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-INLINE double double_of_bits(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-INLINE uint64_t bits_of_double(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
+/* The same bits as another type. */
+#define SAME_BITS(name, FROM, TO)                                                                                      \
+    INLINE TO name(FROM from)                                                                                          \
+    {                                                                                                                  \
+        TO to;                                                                                                         \
+        memcpy(&to, &from, sizeof to);                                                                                 \
+        return to;                                                                                                     \
+    }
+SAME_BITS(float_of_bits, uint32_t, float)
+SAME_BITS(bits_of_float, float, uint32_t)
+SAME_BITS(double_of_bits, uint64_t, double)
+SAME_BITS(bits_of_double, double, uint64_t)
 
 /* Adding 1.5 * 2^(bits of the mantissa) rounds to a whole number, which then stands in the lowest bits. */
 #define SHIFTF 12582912.0f
@@ -95,7 +80,17 @@ INLINE double exp_remainder(double r)
                       5.00000000000000111e-01);
 }
 
-/* The same to a few bits more, for functions that add it to something smaller than 1. */
+/* exp(r). Where products and sums are fused, Horner's rule to the end rounds least. */
+INLINE float exp_of_smallf(float r)
+{
+#ifdef __FMA__
+    return (exp_remainderf(r) * r + 1.0f) * r + 1.0f;
+#else
+    return (exp_remainderf(r) * (r * r) + r) + 1.0f;
+#endif
+}
+
+/* The remainder to a few bits more, for functions that add it to something smaller than 1. */
 INLINE float long_exp_remainderf(float r)
 {
     return POLYNOMIAL(r, 1.979029737e-04f, 1.394470356e-03f, 8.333497342e-03f, 4.166629436e-02f, 1.666666587e-01f,
@@ -112,7 +107,7 @@ INLINE float fast_expf(float x)
     whole = whole < most ? whole : most;
     float n = float_of_bits((uint32_t)whole) - SHIFTF;
     float r = (x - n * LOG2_HIGHF) - n * LOG2_LOWF;
-    float p = (exp_remainderf(r) * (r * r) + r) + 1.0f;
+    float p = exp_of_smallf(r);
     uint32_t half = ((uint32_t)whole >> 1) << 23, rest = ((uint32_t)whole << 23) - half;
     float value = p * float_of_bits(half + (127u << 23)) * float_of_bits(rest + (127u << 23));
     return x < -104.0f ? 0.0f : value;
@@ -138,7 +133,7 @@ INLINE float fast_exp_of_negativef(float x)
     float limited = -104.0f > x ? -104.0f : x; /* NaN stays */
     float shifted = limited * 1.44269504f + (SHIFTF + 191.0f), n = shifted - (SHIFTF + 191.0f);
     float r = (limited - n * LOG2_HIGHF) - n * LOG2_LOWF;
-    float p = (exp_remainderf(r) * (r * r) + r) + 1.0f;
+    float p = exp_of_smallf(r);
     return p * float_of_bits(bits_of_float(shifted) << 23) * 5.42101086242752217e-20f;
 }
 
@@ -161,14 +156,15 @@ INLINE double expm1_of_moderate(double x)
     return (exp_remainder(r) * (r * r) + low) * power + (r * power + (power - 1.0));
 }
 
-/* Half of exp(x) - 1, doubled at the end, so that the power does not overflow too early; a small x is its own result. */
+/* Half of exp(x) - 1, doubled at the end, so that the power does not overflow too early; a small x is its own result. What
+ * `less` lacks is zero but for large powers. */
 INLINE float fast_expm1f(float x)
 {
     float limited = x < -20.0f ? -20.0f : x > 88.9f ? 88.9f : x; /* NaN stays */
     float shifted = limited * 1.44269504f + SHIFTF, n = shifted - SHIFTF;
     float high = limited - n * LOG2_HIGHF, r = high - n * LOG2_LOWF, low = (high - r) - n * LOG2_LOWF;
     float half = float_of_bits((bits_of_float(shifted) << 23) + (126u << 23)), less = half - 0.5f;
-    float sum = r * half + less, lost = r * half - (sum - less);
+    float sum = r * half + less, lost = (r * half - (sum - less)) + ((half - less) - 0.5f);
     float value = ((long_exp_remainderf(r) * (r * r) + low) * half + lost) + sum;
     return fabsf(x) < 1e-8f ? x : value + value;
 }

@@ -235,7 +235,8 @@ static PyObject *one_hot_rows(PyObject *const *slots, const KernelEntry *entry)
     if (!read_size(slots[1], &classes) || classes <= 0 || ndim + 1 > NPY_MAXDIMS ||
         !all_within(data_of(slots[0]), size_of(slots[0]), 0, classes))
         return DECLINE;
-    memcpy(shape, SHAPE(slots[0]), (size_t)ndim * sizeof *shape);
+    for (int i = 0; i < ndim; i++) /* an array without dimensions has no shape to copy from */
+        shape[i] = SHAPE(slots[0])[i];
     shape[ndim] = classes;
     PyObject *result = PyArray_ZEROS(ndim + 1, shape, NPY_INT64, 0);
     if (!result)

@@ -6,7 +6,8 @@
 #define PY_SSIZE_T_CLEAN
 #include "source_lines.h"
 
-#define CUTS 1024
+#define CUTS 4096 /* a power of two */
+#define WAYS 4    /* the places in which a note may stand: the oldest of them makes way for another */
 
 typedef struct {
     PyObject *kind, *line, *result, *leaves;
@@ -66,12 +67,6 @@ static void forget(Cut *cut)
     Py_XDECREF(former.leaves);
 }
 
-static inline Cut *place_of(PyObject *kind, PyObject *line, PyObject *leaf)
-{
-    unsigned long long sum = (unsigned long long)(size_t)kind / 16 + (size_t)line * 31ULL + (size_t)leaf * 977ULL;
-    return &cuts[(sum * 0x9E3779B97F4A7C15ULL >> 32) % CUTS];
-}
-
 /* Whether the place has a note of this kind and line, and of this leaf (NULL: of a tensor that is none). */
 static inline int is_of(const Cut *cut, PyObject *kind, PyObject *line, PyObject *leaf)
 {
@@ -80,6 +75,22 @@ static inline int is_of(const Cut *cut, PyObject *kind, PyObject *line, PyObject
     PyObject *source = leaf ? referent_of(cut->source) : NULL;
     Py_XDECREF(source);
     return source == leaf;
+}
+
+/* The place of such a note: the one that has it, or the one to put it. */
+static inline Cut *place_of(PyObject *kind, PyObject *line, PyObject *leaf)
+{
+    unsigned long long sum = (unsigned long long)(size_t)kind / 16 + (size_t)line * 31ULL + (size_t)leaf * 977ULL;
+    size_t first = sum * 0x9E3779B97F4A7C15ULL >> 32;
+    Cut *oldest = &cuts[first % CUTS];
+    for (int way = 0; way < WAYS; way++) {
+        Cut *cut = &cuts[(first + way) % CUTS];
+        if (!cut->number || is_of(cut, kind, line, leaf))
+            return cut;
+        if (cut->number < oldest->number)
+            oldest = cut;
+    }
+    return oldest;
 }
 
 /* Note it at a place that has a note of the same kind and line. */

@@ -3,9 +3,9 @@
 
 static int most_wanted = 4;
 
-static int find_instruction_set(void)
+int processor_instruction_set(void)
 {
-#ifdef HAS_INSTRUCTION_SETS
+#if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
         return 1;
@@ -20,10 +20,14 @@ static int find_instruction_set(void)
 
 int instruction_set(void)
 {
+#ifdef HAS_INSTRUCTION_SETS
     static int found = 0;
     if (!found)
-        found = find_instruction_set();
+        found = processor_instruction_set();
     return found < most_wanted ? found : most_wanted;
+#else
+    return 1;
+#endif
 }
 
 void limit_instruction_set(int widest) { most_wanted = widest; }

@@ -13,6 +13,9 @@
 /* 4 for x86-64-v4 (AVX-512), 3 for x86-64-v3 (AVX2), 1 for neither: the best that is compiled and that there is. */
 int instruction_set(void);
 
+/* The best of these that the processor has, compiled or not. */
+int processor_instruction_set(void);
+
 /* Use none above `widest` from now on, as on a processor that has none: for tests. */
 void limit_instruction_set(int widest);
 

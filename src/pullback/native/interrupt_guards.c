@@ -6,11 +6,12 @@ undoes it (of an `__exit__`: the same again, since one interrupt comes once) bef
 #include "kernel.h"
 
 #include "interrupt_guards.h"
+#include "wrapped_functions.h"
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *function;
+    PyObject *function; /* up to here as Wrapped */
     PyObject *undo;
 } Guard;
 
@@ -27,27 +28,8 @@ static PyObject *guard_call(PyObject *self, PyObject *const *arguments, size_t f
     return NULL;
 }
 
-static PyObject *guard_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
-{
-    return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
-}
-
-static PyObject *guard_attribute(PyObject *self, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return found;
-    PyErr_Clear();
-    return PyObject_GetAttr(((Guard *)self)->function, name);
-}
-
-static PyObject *guard_doc(PyObject *self, void *Py_UNUSED(name))
-{
-    return PyObject_GetAttrString(((Guard *)self)->function, "__doc__");
-}
-
 static PyGetSetDef properties[] = {
-    {"__doc__", guard_doc, NULL, NULL, NULL},
+    {"__doc__", of_function, NULL, NULL, "__doc__"},
     {NULL},
 };
 
@@ -79,8 +61,8 @@ static PyTypeObject GuardType = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_GC,
     .tp_vectorcall_offset = offsetof(Guard, vectorcall),
     .tp_call = PyVectorcall_Call,
-    .tp_descr_get = guard_get,
-    .tp_getattro = guard_attribute,
+    .tp_descr_get = bound_to,
+    .tp_getattro = attribute_of,
     .tp_getset = properties,
     .tp_traverse = guard_traverse,
     .tp_clear = guard_clear,

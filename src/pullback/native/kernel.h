@@ -42,7 +42,10 @@ struct KernelEntry {
 /* Each file of kernels exports one table, closed by an entry without a name; module.c lists the tables. */
 
 /* Compile a loop for several instruction sets; the loader takes the best that the processor has. A build for the machine
- * it runs on names the one to compile for, which takes a third of the time. */
+ * it runs on names the one to compile for, which takes a third of the time; older compilers do not know its name. */
+#if defined(ONLY_TARGET) && !defined(__clang__) && __GNUC__ < 11
+#undef ONLY_TARGET
+#endif
 #if defined(ONLY_TARGET)
 #define MULTIVERSIONED __attribute__((target(ONLY_TARGET)))
 #elif defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11

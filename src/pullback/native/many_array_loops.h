@@ -21,3 +21,12 @@ MULTIVERSIONED static int TYPED(scale_elements)(void *data, ptrdiff_t count, dou
             return 0;
     return 1;
 }
+
+/* Both may be the same memory. */
+MULTIVERSIONED static void TYPED(write_scaled)(void *target, const void *source, ptrdiff_t count, double factor)
+{
+    REAL *to = target, by = (REAL)factor;
+    const REAL *from = source;
+    for (ptrdiff_t i = 0; i < count; i++)
+        to[i] = from[i] * by;
+}

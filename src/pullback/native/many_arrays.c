@@ -38,7 +38,26 @@ static PyObject *scale_arrays(PyObject *const *arguments, const KernelEntry *ent
     return PyBool_FromLong(scaling.finite);
 }
 
+/* scale_into(targets, sources, factor) */
+static PyObject *scale_into(PyObject *const *arguments, const KernelEntry *entry)
+{
+    double factor;
+    if (!PyList_CheckExact(arguments[0]) || !PyList_CheckExact(arguments[1]) || !read_number(arguments[2], &factor) ||
+        PyList_GET_SIZE(arguments[0]) != PyList_GET_SIZE(arguments[1]))
+        return DECLINE;
+    ptrdiff_t count = PyList_GET_SIZE(arguments[0]);
+    PyObject **targets = PySequence_Fast_ITEMS(arguments[0]), **sources = PySequence_Fast_ITEMS(arguments[1]);
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (!is_plain(targets[i]) || !PyArray_ISWRITEABLE((PyArrayObject *)targets[i]) ||
+            !is_plain_of(sources[i], type_of(targets[i])) || !same_shape(targets[i], sources[i]))
+            return DECLINE;
+    for (ptrdiff_t i = 0; i < count; i++)
+        FOR_TYPE(type_of(targets[i]), write_scaled)(data_of(targets[i]), data_of(sources[i]), size_of(sources[i]), factor);
+    return Py_NewRef(Py_None);
+}
+
 const KernelEntry many_array_kernels[] = {
     {"scale_arrays", scale_arrays},
+    {"scale_into", scale_into},
     {NULL},
 };

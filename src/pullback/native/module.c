@@ -9,19 +9,20 @@
 #include "instruction_set.h"
 #include "interrupt_guards.h"
 #include "tensor_methods.h"
+#include "source_digests.h"
 #include "source_lines.h"
+#include "wrapped_functions.h"
 
 #define TABLES(TABLE)                                                                                                  \
-    TABLE(accumulation_kernels) TABLE(adaptive_pooling_kernels) TABLE(attention_kernels) TABLE(bfloat16_kernels)       \
-    TABLE(cast_kernels) TABLE(channel_scaling_kernels) TABLE(convolution_kernels) TABLE(copy_kernels)                  \
-    TABLE(elementwise_kernels) TABLE(embedding_bag_kernels) TABLE(extrema_kernels) TABLE(factorization_kernels)        \
-    TABLE(folding_kernels) TABLE(gather_kernels) TABLE(grid_sampling_kernels) TABLE(gru_kernels)                       \
-    TABLE(indexing_kernels) TABLE(joining_kernels) TABLE(many_array_kernels) TABLE(matrix_product_kernels)             \
-    TABLE(nll_loss_kernels) TABLE(normalization_kernels) TABLE(optimizer_step_kernels) TABLE(padding_kernels)          \
-    TABLE(row_kernels) TABLE(partial_gradient_kernels) TABLE(pooling_kernels) TABLE(random_kernels)              \
-    TABLE(rearranging_kernels) TABLE(recurrent_kernels) TABLE(reductions_kernels)    \
-    TABLE(rejection_kernels) TABLE(resampling_kernels) TABLE(scan_kernels)                    \
-    TABLE(topk_kernels) TABLE(view_kernels) TABLE(whole_number_kernels)
+    TABLE(attention_kernels) TABLE(bfloat16_kernels) TABLE(cast_kernels)                   \
+    TABLE(convolution_kernels) TABLE(copy_kernels) TABLE(elementwise_kernels) TABLE(embedding_bag_kernels)             \
+    TABLE(extrema_kernels) TABLE(factorization_kernels) TABLE(folding_kernels) TABLE(gather_kernels)                   \
+    TABLE(grid_sampling_kernels) TABLE(indexing_kernels) TABLE(joining_kernels) TABLE(many_array_kernels)              \
+    TABLE(matrix_product_kernels) TABLE(nll_loss_kernels) TABLE(normalization_kernels) TABLE(optimizer_step_kernels)   \
+    TABLE(padding_kernels) TABLE(partial_gradient_kernels) TABLE(pooling_kernels) TABLE(random_kernels)                \
+    TABLE(rearranging_kernels) TABLE(recurrent_kernels) TABLE(reductions_kernels) TABLE(rejection_kernels)             \
+    TABLE(resampling_kernels) TABLE(row_kernels) TABLE(scan_kernels) TABLE(topk_kernels) TABLE(view_kernels)           \
+    TABLE(whole_number_kernels)
 
 #define DECLARED(table) extern const KernelEntry table[];
 #define LISTED(table) table,
@@ -45,8 +46,8 @@ static const KernelEntry *find_kernel(const char *name)
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
+    PyObject *reference;      /* up to here as Wrapped */
     const KernelEntry *entry; /* NULL where nothing is compiled */
-    PyObject *reference;
     PyObject *names, *defaults;           /* of the reference's parameters; a default is ... where there is none */
     Py_ssize_t count, positional, needed; /* how many there are, may be given by position, and must be */
     PyObject *of_devices;     /* array type -> the kernel that serves it; NULL until one was asked for */
@@ -158,15 +159,6 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t 
     return kernel->in_order && result ? in_operands_order(result, arguments, PyVectorcall_NARGS(flags)) : result;
 }
 
-static PyObject *kernel_attribute(PyObject *self, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return found;
-    PyErr_Clear();
-    return PyObject_GetAttr(((Kernel *)self)->reference, name);
-}
-
 static PyObject *kernel_repr(PyObject *self)
 {
     return PyUnicode_FromFormat("<compiled kernel of %R>", ((Kernel *)self)->reference);
@@ -197,14 +189,9 @@ static void kernel_free(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyObject *kernel_of_reference(PyObject *self, void *name)
-{
-    return PyObject_GetAttrString(((Kernel *)self)->reference, name);
-}
-
 static PyGetSetDef kernel_properties[] = {
-    {"__doc__", kernel_of_reference, NULL, NULL, "__doc__"},
-    {"__module__", kernel_of_reference, NULL, NULL, "__module__"},
+    {"__doc__", of_function, NULL, NULL, "__doc__"},
+    {"__module__", of_function, NULL, NULL, "__module__"},
     {NULL},
 };
 
@@ -220,7 +207,7 @@ static PyTypeObject KernelType = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC,
     .tp_vectorcall_offset = offsetof(Kernel, vectorcall),
     .tp_call = PyVectorcall_Call,
-    .tp_getattro = kernel_attribute,
+    .tp_getattro = attribute_of,
     .tp_getset = kernel_properties,
     .tp_members = kernel_members,
     .tp_repr = kernel_repr,
@@ -366,12 +353,20 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit_kernels(void)
 {
+#if defined(ONLY_TARGET)
+    if (processor_instruction_set() < (strstr(ONLY_TARGET, "v4") ? 4 : 3)) {
+        PyErr_SetString(PyExc_ImportError, "they were compiled on another machine, for processors with " ONLY_TARGET
+                                           "; install pullback on this one, or anywhere with PULLBACK_COMPILE=portable");
+        return NULL;
+    }
+#endif
     import_array();
     find_blas();
     if (PyType_Ready(&KernelType) || prepare_methods() || prepare_guards())
         return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module && (PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddFunctions(module, source_line_methods) ||
+    if (module && (PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddStringMacro(module, SOURCES) ||
+                   PyModule_AddFunctions(module, source_line_methods) ||
                    PyModule_AddFunctions(module, cut_methods) || PyModule_AddFunctions(module, pass_methods) ||
                    PyModule_AddFunctions(module, tensor_methods) || PyModule_AddFunctions(module, profile_hook_methods)))
         Py_CLEAR(module);

@@ -52,6 +52,54 @@ MULTIVERSIONED static void TYPED(normalize_rows)(void *context, ptrdiff_t begin,
     }
 }
 
+/* An item is a group of channels, which have one factor and shift each. */
+MULTIVERSIONED static void TYPED(normalize_groups)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t inner = loop->inner, channels = loop->channels;
+    const REAL *factors = loop->factor, *shifts = loop->shift;
+    for (ptrdiff_t r = begin; r < end; r++) {
+        const REAL *row = (const REAL *)loop->input + r * loop->step;
+        REAL *output = (REAL *)loop->output + r * loop->step, mean, scale;
+        TYPED(row_statistics)(row, channels * inner, loop->eps, 1, &mean, &scale);
+        ptrdiff_t first = r * channels % loop->factors;
+        for (ptrdiff_t c = 0; c < channels; c++) {
+            REAL factor = factors ? scale * factors[first + c] : scale, shift = shifts ? shifts[first + c] : 0;
+            for (ptrdiff_t i = c * inner; i < (c + 1) * inner; i++)
+                output[i] = (row[i] - mean) * factor + shift;
+        }
+        ((REAL *)loop->mean)[r] = mean;
+        ((REAL *)loop->scale)[r] = scale;
+    }
+}
+
+/* An item is a channel of all samples, which lie `stride` apart. */
+MULTIVERSIONED static void TYPED(normalize_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    ptrdiff_t inner = loop->inner, stride = loop->stride;
+    const REAL *factors = loop->factor, *shifts = loop->shift;
+    double count = (double)loop->count;
+    for (ptrdiff_t c = begin; c < end; c++) {
+        const REAL *input = (const REAL *)loop->input + c * inner;
+        REAL *output = (REAL *)loop->output + c * inner;
+        double sum = 0, square = 0;
+        for (ptrdiff_t n = 0; n < loop->segments; n++)
+            sum += TYPED(reduce_row)(SUM, input + n * stride, inner, 0);
+        REAL mean = (REAL)(sum / count);
+        for (ptrdiff_t n = 0; n < loop->segments; n++)
+            square += TYPED(reduce_row)(DEVIATIONS, input + n * stride, inner, mean);
+        REAL variance = (REAL)(square / count), scale = (REAL)(1 / sqrt(square / count + loop->eps));
+        REAL factor = factors ? scale * factors[c] : scale, shift = shifts ? shifts[c] : 0;
+        for (ptrdiff_t n = 0; n < loop->segments; n++)
+            for (ptrdiff_t i = n * stride; i < n * stride + inner; i++)
+                output[i] = (input[i] - mean) * factor + shift;
+        ((REAL *)loop->mean)[c] = mean;
+        ((REAL *)loop->scale)[c] = scale;
+        ((REAL *)loop->variance)[c] = variance;
+    }
+}
+
 /* The sums of h and of h * n over a row; grad * n and grad are added to the columns of the factor's and shift's gradient. */
 INLINE void TYPED(back_sums)(const REAL *restrict grad, const REAL *restrict row, const REAL *restrict factor,
                              ptrdiff_t count, REAL mean, REAL scale, REAL *restrict to_factor, REAL *restrict to_shift,
@@ -86,30 +134,29 @@ INLINE void TYPED(back_sums)(const REAL *restrict grad, const REAL *restrict row
     }
 }
 
-/* Add the elements of a segment, grad and grad * n, to sums side by side: what is left over too. */
-INLINE void TYPED(add_segment)(const REAL *restrict grad, const REAL *restrict row, ptrdiff_t count, REAL mean, REAL scale,
+/* Add the elements of a segment, grad (where it is `summed`) and grad * (x - mean), to sums side by side: what is left over
+ * too. */
+INLINE void TYPED(add_segment)(const REAL *restrict grad, const REAL *restrict row, ptrdiff_t count, REAL mean, int summed,
                                REAL *restrict sums, REAL *restrict products)
 {
     ptrdiff_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (int j = 0; j < LANES; j++) {
-            sums[j] += grad[i + j];
-            products[j] += grad[i + j] * ((row[i + j] - mean) * scale);
-        }
-    for (; i + 8 <= count; i += 8)
-        for (int j = 0; j < 8; j++) {
-            sums[j] += grad[i + j];
-            products[j] += grad[i + j] * ((row[i + j] - mean) * scale);
-        }
-    for (int j = 0; j < count - i; j++) {
-        sums[j] += grad[i + j];
-        products[j] += grad[i + j] * ((row[i + j] - mean) * scale);
+#define ADD(lanes)                                                                                                     \
+    for (int j = 0; j < (lanes); j++) {                                                                                \
+        if (summed)                                                                                                    \
+            sums[j] += grad[i + j];                                                                                    \
+        products[j] += grad[i + j] * (row[i + j] - mean);                                                              \
     }
+    for (; i + LANES <= count; i += LANES)
+        ADD(LANES)
+    for (; i + 8 <= count; i += 8)
+        ADD(8)
+    ADD(count - i)
+#undef ADD
 }
 
 /* The sums of grad and of grad * n over `segments` segments, `stride` apart. */
 INLINE void TYPED(segment_sums)(const REAL *grad, const REAL *row, ptrdiff_t segments, ptrdiff_t stride, ptrdiff_t count,
-                                REAL mean, REAL scale, double *sum, double *along)
+                                REAL mean, REAL scale, int summed, double *sum, double *along)
 {
     *sum = *along = 0;
     ptrdiff_t filled = 0;
@@ -124,11 +171,11 @@ INLINE void TYPED(segment_sums)(const REAL *grad, const REAL *row, ptrdiff_t seg
                 TYPED(fill_lanes)(products, 0);
                 filled = 0;
             }
-            TYPED(add_segment)(grad + n * stride + start, row + n * stride + start, part, mean, scale, sums, products);
+            TYPED(add_segment)(grad + n * stride + start, row + n * stride + start, part, mean, summed, sums, products);
             filled += part;
         }
-    *sum += TYPED(total_of)(sums);
-    *along += TYPED(total_of)(products);
+    *sum += summed ? TYPED(total_of)(sums) : 0;
+    *along = (*along + TYPED(total_of)(products)) * (double)scale;
 }
 
 /* scale * (grad * factor - sum - n * along), the factor given for each element or for all. */
@@ -148,9 +195,10 @@ MULTIVERSIONED static void TYPED(back_rows)(void *context, ptrdiff_t begin, ptrd
     ptrdiff_t count = loop->count;
     const REAL *means = loop->mean, *scales = loop->scale, *factor = loop->factor;
     for (ptrdiff_t part = begin; part < end; part++) {
-        REAL *to_factor = (REAL *)loop->partials + 2 * part * count, *to_shift = to_factor + count;
-        memset(to_factor, 0, 2 * count * sizeof(REAL));
-        ptrdiff_t last = (part + 1) * PART_ROWS < loop->rows ? (part + 1) * PART_ROWS : loop->rows;
+        REAL *to_factor = (REAL *)loop->to_factor + 2 * part * count, *to_shift = (REAL *)loop->to_shift + 2 * part * count;
+        memset(to_factor, 0, count * sizeof(REAL));
+        memset(to_shift, 0, count * sizeof(REAL));
+        ptrdiff_t last = (part + 1) * PART_ROWS < loop->items ? (part + 1) * PART_ROWS : loop->items;
         for (ptrdiff_t r = part * PART_ROWS; r < last; r++) {
             const REAL *row = (const REAL *)loop->input + r * count, *grad = (const REAL *)loop->grad + r * count;
             REAL *output = (REAL *)loop->output + r * count, mean, scale;
@@ -196,52 +244,30 @@ MULTIVERSIONED static void TYPED(join_columns)(const void *partials, ptrdiff_t p
     }
 }
 
-/* Groups: rows of several channels of `inner` elements, each with one factor and shift. */
-
-MULTIVERSIONED static void TYPED(normalize_groups)(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, channels = loop->channels, groups = loop->groups;
-    const REAL *factors = loop->factor, *shifts = loop->shift;
-    for (ptrdiff_t r = begin; r < end; r++) {
-        const REAL *row = (const REAL *)loop->input + r * channels * inner;
-        REAL *output = (REAL *)loop->output + r * channels * inner, mean, scale;
-        TYPED(row_statistics)(row, channels * inner, loop->eps, 1, &mean, &scale);
-        for (ptrdiff_t c = 0; c < channels; c++) {
-            ptrdiff_t channel = r % groups * channels + c;
-            REAL factor = factors ? scale * factors[channel] : scale, shift = shifts ? shifts[channel] : 0;
-            for (ptrdiff_t i = c * inner; i < (c + 1) * inner; i++)
-                output[i] = (row[i] - mean) * factor + shift;
-        }
-        ((REAL *)loop->mean)[r] = mean;
-        ((REAL *)loop->scale)[r] = scale;
-    }
-}
-
-/* An item is one row; the sums of its channels go to partials, [sample][2][all channels]. */
+/* An item is a group; the sums of its channels go to parts of the gradients, one for each sample. */
 MULTIVERSIONED static void TYPED(back_groups)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, channels = loop->channels, groups = loop->groups, all = groups * channels;
+    ptrdiff_t inner = loop->inner, channels = loop->channels, all = loop->factors;
     const REAL *factors = loop->factor;
     for (ptrdiff_t r = begin; r < end; r++) {
-        ptrdiff_t start = r * channels * inner, first = r % groups * channels;
+        ptrdiff_t start = r * loop->step, first = r * channels % all, to = 2 * (r * channels - first) + first;
         const REAL *row = (const REAL *)loop->input + start, *grad = (const REAL *)loop->grad + start;
-        REAL *output = (REAL *)loop->output + start, *to_factor = (REAL *)loop->partials + 2 * (r / groups) * all + first;
-        REAL mean = ((const REAL *)loop->mean)[r], scale = ((const REAL *)loop->scale)[r];
-        double sum = 0, along = 0, count = (double)(channels * inner);
+        REAL *output = (REAL *)loop->output + start, *to_factor = (REAL *)loop->to_factor + to;
+        REAL *to_shift = (REAL *)loop->to_shift + to, mean = ((const REAL *)loop->mean)[r], scale = ((const REAL *)loop->scale)[r];
+        double sum = 0, along = 0, count = (double)loop->count;
         for (ptrdiff_t c = 0; c < channels; c++) {
-            double channel_sum, channel_along, factor = factors ? factors[first + c] : 1;
+            double of_channel, along_channel, factor = factors ? factors[first + c] : 1;
             if (inner < LANES)
-                TYPED(back_sums)(grad + c * inner, row + c * inner, NULL, inner, mean, scale, NULL, NULL, &channel_sum,
-                                 &channel_along);
+                TYPED(back_sums)(grad + c * inner, row + c * inner, NULL, inner, mean, scale, NULL, NULL, &of_channel,
+                                 &along_channel);
             else
-                TYPED(segment_sums)(grad + c * inner, row + c * inner, 1, 0, inner, mean, scale, &channel_sum,
-                                    &channel_along);
-            to_factor[c] = (REAL)channel_along;
-            to_factor[all + c] = (REAL)channel_sum;
-            sum += factor * channel_sum;
-            along += factor * channel_along;
+                TYPED(segment_sums)(grad + c * inner, row + c * inner, 1, 0, inner, mean, scale, 1, &of_channel,
+                                    &along_channel);
+            to_factor[c] = (REAL)along_channel;
+            to_shift[c] = (REAL)of_channel;
+            sum += factor * of_channel;
+            along += factor * along_channel;
         }
         for (ptrdiff_t c = 0; c < channels; c++)
             TYPED(back_row)(grad + c * inner, row + c * inner, NULL, factors ? factors[first + c] : 1, output + c * inner,
@@ -249,69 +275,51 @@ MULTIVERSIONED static void TYPED(back_groups)(void *context, ptrdiff_t begin, pt
     }
 }
 
-/* Batches: each channel over all samples; the samples of a channel are `inner` elements, `stride` apart. */
-
-MULTIVERSIONED static void TYPED(normalize_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
+/* An item is a channel of all samples. */
+INLINE void TYPED(go_back_channel)(const Normalization *loop, ptrdiff_t c, int summed)
 {
-    const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, stride = loop->channels * inner;
-    const REAL *factors = loop->factor, *shifts = loop->shift;
-    double count = (double)(loop->rows * inner);
-    for (ptrdiff_t c = begin; c < end; c++) {
-        const REAL *input = (const REAL *)loop->input + c * inner;
-        REAL *output = (REAL *)loop->output + c * inner;
-        double sum = 0, square = 0;
-        for (ptrdiff_t n = 0; n < loop->rows; n++)
-            sum += TYPED(reduce_row)(SUM, input + n * stride, inner, 0);
-        REAL mean = (REAL)(sum / count);
-        for (ptrdiff_t n = 0; n < loop->rows; n++)
-            square += TYPED(reduce_row)(DEVIATIONS, input + n * stride, inner, mean);
-        REAL variance = (REAL)(square / count), scale = (REAL)(1 / sqrt(square / count + loop->eps));
-        REAL factor = factors ? scale * factors[c] : scale, shift = shifts ? shifts[c] : 0;
-        for (ptrdiff_t n = 0; n < loop->rows; n++)
-            for (ptrdiff_t i = n * stride; i < n * stride + inner; i++)
-                output[i] = (input[i] - mean) * factor + shift;
-        ((REAL *)loop->mean)[c] = mean;
-        ((REAL *)loop->scale)[c] = scale;
-        ((REAL *)loop->variance)[c] = variance;
-    }
+    const REAL *input = (const REAL *)loop->input + c * loop->step, *grad = (const REAL *)loop->grad + c * loop->step;
+    REAL *output = (REAL *)loop->output + c * loop->step;
+    REAL mean = ((const REAL *)loop->mean)[c], scale = ((const REAL *)loop->scale)[c];
+    double sum, along, count = (double)loop->count;
+    TYPED(segment_sums)(grad, input, loop->segments, loop->stride, loop->inner, mean, scale, summed, &sum, &along);
+    ((REAL *)loop->to_factor)[c] = (REAL)along;
+    if (!summed)
+        return;
+    ((REAL *)loop->to_shift)[c] = (REAL)sum;
+    REAL factor = loop->factor ? ((const REAL *)loop->factor)[c] : 1;
+    for (ptrdiff_t n = 0; n < loop->segments; n++)
+        TYPED(back_row)(grad + n * loop->stride, input + n * loop->stride, NULL, factor, output + n * loop->stride, loop->inner,
+                        mean, scale, (REAL)(factor * sum / count), (REAL)(factor * along / count));
 }
 
 MULTIVERSIONED static void TYPED(back_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
-    const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, stride = loop->channels * inner;
-    const REAL *factors = loop->factor;
-    double count = (double)(loop->rows * inner);
-    for (ptrdiff_t c = begin; c < end; c++) {
-        const REAL *input = (const REAL *)loop->input + c * inner, *grad = (const REAL *)loop->grad + c * inner;
-        REAL *output = (REAL *)loop->output + c * inner;
-        REAL mean = ((const REAL *)loop->mean)[c], scale = ((const REAL *)loop->scale)[c];
-        double sum, along;
-        TYPED(segment_sums)(grad, input, loop->rows, stride, inner, mean, scale, &sum, &along);
-        ((REAL *)loop->to_factor)[c] = (REAL)along;
-        ((REAL *)loop->to_shift)[c] = (REAL)sum;
-        REAL factor = factors ? factors[c] : 1;
-        for (ptrdiff_t n = 0; n < loop->rows; n++)
-            TYPED(back_row)(grad + n * stride, input + n * stride, NULL, factor, output + n * stride, inner, mean, scale,
-                            (REAL)(factor * sum / count), (REAL)(factor * along / count));
-    }
+    for (ptrdiff_t c = begin; c < end; c++)
+        TYPED(go_back_channel)(context, c, 1);
+}
+
+/* The gradient of the factor alone. */
+MULTIVERSIONED static void TYPED(sum_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    for (ptrdiff_t c = begin; c < end; c++)
+        TYPED(go_back_channel)(context, c, 0);
 }
 
 /* Channels that are columns, one element a sample: an item is LANES of them. */
 
 INLINE void TYPED(normalize_columns)(const Normalization *loop, ptrdiff_t c, int width)
 {
-    ptrdiff_t stride = loop->channels;
+    ptrdiff_t stride = loop->stride;
     const REAL *input = (const REAL *)loop->input + c, *factors = loop->factor, *shifts = loop->shift;
     REAL *output = (REAL *)loop->output + c, mean[LANES], factor[LANES], shift[LANES];
-    double sum[LANES] = {0}, square[LANES] = {0}, count = (double)loop->rows;
-    for (ptrdiff_t n = 0; n < loop->rows; n++)
+    double sum[LANES] = {0}, square[LANES] = {0}, count = (double)loop->segments;
+    for (ptrdiff_t n = 0; n < loop->segments; n++)
         for (int j = 0; j < width; j++)
             sum[j] += input[n * stride + j];
     for (int j = 0; j < width; j++)
         mean[j] = (REAL)(sum[j] / count);
-    for (ptrdiff_t n = 0; n < loop->rows; n++)
+    for (ptrdiff_t n = 0; n < loop->segments; n++)
         for (int j = 0; j < width; j++) {
             REAL distance = input[n * stride + j] - mean[j];
             square[j] += distance * distance;
@@ -324,19 +332,19 @@ INLINE void TYPED(normalize_columns)(const Normalization *loop, ptrdiff_t c, int
         ((REAL *)loop->scale)[c + j] = scale;
         ((REAL *)loop->variance)[c + j] = (REAL)(square[j] / count);
     }
-    for (ptrdiff_t n = 0; n < loop->rows; n++)
+    for (ptrdiff_t n = 0; n < loop->segments; n++)
         for (int j = 0; j < width; j++)
             output[n * stride + j] = (input[n * stride + j] - mean[j]) * factor[j] + shift[j];
 }
 
 INLINE void TYPED(back_columns)(const Normalization *loop, ptrdiff_t c, int width)
 {
-    ptrdiff_t stride = loop->channels;
+    ptrdiff_t stride = loop->stride;
     const REAL *input = (const REAL *)loop->input + c, *grad = (const REAL *)loop->grad + c, *factors = loop->factor;
     const REAL *mean = (const REAL *)loop->mean + c, *scale = (const REAL *)loop->scale + c;
     REAL *output = (REAL *)loop->output + c, mean_sum[LANES], mean_along[LANES], factor[LANES];
-    double sum[LANES] = {0}, along[LANES] = {0}, count = (double)loop->rows;
-    for (ptrdiff_t n = 0; n < loop->rows; n++)
+    double sum[LANES] = {0}, along[LANES] = {0}, count = (double)loop->segments;
+    for (ptrdiff_t n = 0; n < loop->segments; n++)
         for (int j = 0; j < width; j++) {
             REAL g = grad[n * stride + j];
             sum[j] += g;
@@ -347,9 +355,10 @@ INLINE void TYPED(back_columns)(const Normalization *loop, ptrdiff_t c, int widt
         mean_along[j] = (REAL)(along[j] / count);
         factor[j] = factors ? scale[j] * factors[c + j] : scale[j];
         ((REAL *)loop->to_factor)[c + j] = (REAL)along[j];
-        ((REAL *)loop->to_shift)[c + j] = (REAL)sum[j];
+        if (loop->to_shift)
+            ((REAL *)loop->to_shift)[c + j] = (REAL)sum[j];
     }
-    for (ptrdiff_t n = 0; n < loop->rows; n++)
+    for (ptrdiff_t n = 0; loop->output && n < loop->segments; n++)
         for (int j = 0; j < width; j++) {
             REAL normalized = (input[n * stride + j] - mean[j]) * scale[j];
             output[n * stride + j] = factor[j] * ((grad[n * stride + j] - mean_sum[j]) - normalized * mean_along[j]);
@@ -360,12 +369,51 @@ INLINE void TYPED(back_columns)(const Normalization *loop, ptrdiff_t c, int widt
     MULTIVERSIONED static void TYPED(name)(void *context, ptrdiff_t begin, ptrdiff_t end)                              \
     {                                                                                                                  \
         const Normalization *loop = context;                                                                           \
-        for (ptrdiff_t c = begin * LANES; c < end * LANES && c < loop->channels; c += LANES)                           \
-            if (c + LANES <= loop->channels)                                                                           \
+        for (ptrdiff_t c = begin * LANES; c < end * LANES && c < loop->items; c += LANES)                           \
+            if (c + LANES <= loop->items)                                                                           \
                 TYPED(body)(loop, c, LANES);                                                                           \
             else                                                                                                       \
-                TYPED(body)(loop, c, (int)(loop->channels - c));                                                       \
+                TYPED(body)(loop, c, (int)(loop->items - c));                                                       \
     }
 COLUMN_LOOP(normalize_vectors, normalize_columns)
 COLUMN_LOOP(back_vectors, back_columns)
 #undef COLUMN_LOOP
+
+/* Given statistics. */
+
+static void TYPED(find_factors)(ptrdiff_t count, const void *weight, const void *bias, const void *mean, const void *variance,
+                                double eps, void *to)
+{
+    REAL *factor = to, *shift = factor + count;
+    for (ptrdiff_t c = 0; c < count; c++) {
+        factor[c] = 1 / (REAL)sqrt(((const REAL *)variance)[c] + (REAL)eps);
+        if (weight)
+            factor[c] *= ((const REAL *)weight)[c];
+        if (mean)
+            shift[c] = (bias ? ((const REAL *)bias)[c] : 0) - ((const REAL *)mean)[c] * factor[c];
+    }
+}
+
+INLINE void TYPED(scale_row)(const REAL *x, ptrdiff_t count, REAL factor, REAL shift, REAL *to)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        to[i] = x[i] * factor + shift;
+}
+
+/* Items are planes, or samples where a plane is one element. */
+MULTIVERSIONED static void TYPED(scale_planes)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Normalization *loop = context;
+    const REAL *x = loop->input, *factor = loop->factor, *shift = loop->shift;
+    REAL *to = loop->output;
+    ptrdiff_t channels = loop->factors, inner = loop->inner;
+    if (inner > 1) {
+        for (ptrdiff_t plane = begin; plane < end; plane++)
+            TYPED(scale_row)(x + plane * inner, inner, factor[plane % channels], shift ? shift[plane % channels] : 0,
+                             to + plane * inner);
+        return;
+    }
+    for (ptrdiff_t n = begin; n < end; n++)
+        for (ptrdiff_t c = 0; c < channels; c++)
+            to[n * channels + c] = x[n * channels + c] * factor[c] + (shift ? shift[c] : 0);
+}

@@ -1,9 +1,11 @@
-/* Gradients of part of an array: placed among zeros, or added to the gradient of the whole. See PartialGradient.
+/* Gradients added to arrays that are owned; of part of an array, placed among zeros or added to the gradient of the whole:
+ * see PartialGradient.
  *
  * The whole is row-major: `outer` blocks of `size` rows of `inner` elements, of which the part has `count` in each block.
  */
 #include <string.h>
 
+#include "rows.h"
 #include "views.h"
 
 /* Runs of fewer elements are not worth a call. */
@@ -111,16 +113,6 @@ static int find_place(PyObject *const *arguments, int ndim, const npy_intp *shap
 DEFINE_PARTS(float, floats)
 DEFINE_PARTS(double, doubles)
 
-/* The part as a row-major array of float32 or float64; NULL where it is none, or with an exception. */
-static PyObject *row_major(PyObject *part)
-{
-    if (!PyArray_CheckExact(part) || !PyArray_ISBEHAVED_RO((PyArrayObject *)part) ||
-        (type_of(part) != NPY_FLOAT && type_of(part) != NPY_DOUBLE))
-        return NULL;
-    return PyArray_IS_C_CONTIGUOUS((PyArrayObject *)part) ? Py_NewRef(part)
-                                                          : PyArray_NewCopy((PyArrayObject *)part, NPY_CORDER);
-}
-
 /* place_part(part, shape, dim, start, end, step) */
 static PyObject *place_part(PyObject *const *arguments, const KernelEntry *entry)
 {
@@ -131,27 +123,16 @@ static PyObject *place_part(PyObject *const *arguments, const KernelEntry *entry
     int ndim = read_shape(arguments[1], shape);
     if (ndim < 0 || !find_place(arguments + 2, ndim, shape, arguments[0], &place))
         return DECLINE;
-    PyObject *part = row_major(arguments[0]);
+    PyObject *part = is_real_array(arguments[0]) ? row_major(arguments[0]) : NULL;
     PyObject *whole = part ? new_array(ndim, shape, type_of(part)) : NULL;
     if (whole) {
-        void *target = PyArray_DATA((PyArrayObject *)whole), *source = PyArray_DATA((PyArrayObject *)part);
         if (type_of(part) == NPY_FLOAT)
-            place_part_of_floats(&place, target, source);
+            place_part_of_floats(&place, data_of(whole), data_of(part));
         else
-            place_part_of_doubles(&place, target, source);
+            place_part_of_doubles(&place, data_of(whole), data_of(part));
     }
     Py_XDECREF(part);
     return whole;
-}
-
-/* Takes the sign from negative zeros, as adding a gradient that is zero nearly everywhere does. */
-static void add_zeros(PyArrayObject *whole)
-{
-    npy_intp count = PyArray_SIZE(whole);
-    if (type_of((PyObject *)whole) == NPY_FLOAT)
-        add_zeros_to_floats(PyArray_DATA(whole), count);
-    else
-        add_zeros_to_doubles(PyArray_DATA(whole), count);
 }
 
 /* add_part(whole, part, dim, start, end, step, first), which answers with the whole */
@@ -164,22 +145,59 @@ static PyObject *add_part(PyObject *const *arguments, const KernelEntry *entry)
     PyArrayObject *whole = (PyArrayObject *)arguments[0];
     if (!find_place(arguments + 2, PyArray_NDIM(whole), PyArray_DIMS(whole), arguments[1], &place))
         return DECLINE;
-    PyObject *part = row_major(arguments[1]);
+    PyObject *part = is_real_array(arguments[1]) ? row_major(arguments[1]) : NULL;
     if (!part)
         return NULL;
-    void *source = PyArray_DATA((PyArrayObject *)part);
-    if (arguments[6] == Py_True)
-        add_zeros(whole);
-    if (type_of(part) == NPY_FLOAT)
-        add_part_of_floats(&place, PyArray_DATA(whole), source);
-    else
-        add_part_of_doubles(&place, PyArray_DATA(whole), source);
+    int first = arguments[6] == Py_True; /* then adding takes the sign from negative zeros, as of a whole of zeros does */
+    if (type_of(part) == NPY_FLOAT) {
+        if (first)
+            add_zeros_to_floats(PyArray_DATA(whole), PyArray_SIZE(whole));
+        add_part_of_floats(&place, PyArray_DATA(whole), data_of(part));
+    } else {
+        if (first)
+            add_zeros_to_doubles(PyArray_DATA(whole), PyArray_SIZE(whole));
+        add_part_of_doubles(&place, PyArray_DATA(whole), data_of(part));
+    }
     Py_DECREF(part);
+    return Py_NewRef(arguments[0]);
+}
+
+/* Elements that are worth a thread. */
+#define SHARE 65536
+
+typedef struct {
+    char *total;
+    const char *value;
+    int type;
+} Addition;
+
+static void add_range(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Addition *a = context;
+    if (a->type == NPY_FLOAT)
+        add_run_of_floats((float *)(void *)a->total + begin, (const float *)(const void *)a->value + begin, end - begin);
+    else
+        add_run_of_doubles((double *)(void *)a->total + begin, (const double *)(const void *)a->value + begin, end - begin);
+}
+
+/* add_in_place(total, value) */
+static PyObject *add_in_place(PyObject *const *arguments, const KernelEntry *entry)
+{
+    if (!is_plain(arguments[0]) || !is_plain_of(arguments[1], type_of(arguments[0])) ||
+        !PyArray_ISWRITEABLE(ARRAY(arguments[0])) || !same_shape(arguments[0], arguments[1]))
+        return DECLINE;
+    PyArrayObject *total = ARRAY(arguments[0]);
+    Addition addition = {PyArray_BYTES(total), PyArray_BYTES(ARRAY(arguments[1])), type_of(arguments[0])};
+    npy_intp count = PyArray_SIZE(total), distance = addition.value - addition.total;
+    if (distance < PyArray_NBYTES(total) && distance > -PyArray_NBYTES(total) && count)
+        return DECLINE; /* they overlap, or are the same */
+    run_unlocked((double)count, count, SHARE, add_range, &addition);
     return Py_NewRef(arguments[0]);
 }
 
 const KernelEntry partial_gradient_kernels[] = {
     {"place_part", place_part},
     {"add_part", add_part},
+    {"add_in_place", add_in_place},
     {NULL},
 };

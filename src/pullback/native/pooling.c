@@ -1,4 +1,4 @@
-/* The compiled kernels of kernels/pooling.py. */
+/* The compiled kernels of kernels/pooling.py and kernels/pooling_to_size.py. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -6,30 +6,17 @@
 
 #include "pooling.h"
 
+/* Windows that divide up the input: where each begins and ends. */
+typedef struct {
+    const void *input;
+    void *output;
+    npy_int64 *indices;
+    ptrdiff_t sizes[WINDOW_DIMS], counts[WINDOW_DIMS];
+    ptrdiff_t *begins[WINDOW_DIMS], *ends[WINDOW_DIMS];
+} Adaptive;
+
 #define LOOPS "pooling_loops.h"
 #include "for_each_real.h"
-
-/* Windows of the last `dims` dimensions of an array of this shape, as many as pooled_sizes of pooling.py finds. */
-static int read_windows(PyObject *const *steps, int dims, const npy_intp *sizes, PyObject *dilations, int ceil_mode,
-                        PoolAxis *axes)
-{
-    ptrdiff_t kernel[WINDOW_DIMS], stride[WINDOW_DIMS], padding[WINDOW_DIMS], dilation[WINDOW_DIMS] = {1, 1, 1};
-    if (!read_sizes(steps[0], dims, 1, 1, kernel) || !read_sizes(steps[1], dims, 1, 1, stride) ||
-        !read_sizes(steps[2], dims, 0, 0, padding) || (dilations && !read_sizes(dilations, dims, 1, 1, dilation)))
-        return 0;
-    for (int d = 0; d < WINDOW_DIMS; d++) {
-        int axis = d - (WINDOW_DIMS - dims);
-        PoolAxis *a = &axes[d];
-        *a = (PoolAxis){axis < 0 ? 1 : sizes[axis], 0, kernel[d], stride[d], padding[d], dilation[d]};
-        ptrdiff_t span = a->size + 2 * a->padding - a->dilation * (a->kernel - 1) - 1;
-        if (span < 0)
-            return 0;
-        a->count = (ceil_mode ? (span + a->stride - 1) / a->stride : span / a->stride) + 1;
-        if (ceil_mode && (a->count - 1) * a->stride >= a->size + a->padding)
-            a->count--;
-    }
-    return 1;
-}
 
 /* Whether some window has no element inside the input: the reference knows what its maximum is. */
 static int has_empty_window(const PoolAxis *axes)
@@ -147,7 +134,7 @@ static PyObject *put_in_planes(PyObject *const *slots, const KernelEntry *entry)
     int type = type_of(slots[0]);
     set_planes(&pool, slots[1], dims, sizes + WINDOW_DIMS - dims);
     PyObject *result = new_planes(slots[0], dims, sizes + WINDOW_DIMS - dims, type);
-    return move(&pool, slots[0], result, FOR_TYPE(type, put_block));
+    return move(&pool, slots[0], result, LOOP_FOR(entry, slots[0]));
 }
 
 static PyObject *take_from_planes(PyObject *const *slots, const KernelEntry *entry)
@@ -252,10 +239,51 @@ static PyObject *avg_pool_back(PyObject *const *slots, const KernelEntry *entry)
     return average(&pool, slots[0], dims, sizes + WINDOW_DIMS - dims, divisors, LOOP_FOR(entry, slots[0]));
 }
 
+/* Window i of a dimension takes the elements that the i-th of `counts` equal parts touches. */
+static void list_windows(Adaptive *a, ptrdiff_t *room)
+{
+    for (int d = 0; d < WINDOW_DIMS; d++) {
+        ptrdiff_t size = a->sizes[d], count = a->counts[d];
+        a->begins[d] = room;
+        a->ends[d] = room + count;
+        room += 2 * count;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            a->begins[d][i] = i * size / count;
+            a->ends[d][i] = ((i + 1) * size + count - 1) / count;
+        }
+    }
+}
+
+static PyObject *_adaptive(PyObject *const *slots, const KernelEntry *entry)
+{
+    Adaptive a = {.sizes = {1, 1, 1}};
+    int dims = PyTuple_CheckExact(slots[1]) ? (int)PyTuple_GET_SIZE(slots[1]) : 0, type = type_of(slots[0]);
+    if (dims < 1 || dims > WINDOW_DIMS || NDIM(slots[0]) < dims || !read_sizes(slots[1], dims, 1, 1, a.counts))
+        return DECLINE;
+    ptrdiff_t planes = planes_before(slots[0], dims), *counts = a.counts + WINDOW_DIMS - dims;
+    for (int d = 0; d < dims; d++)
+        a.sizes[WINDOW_DIMS - dims + d] = last_sizes(slots[0], dims)[d];
+    ptrdiff_t *room = PyMem_RawMalloc((size_t)(2 * (a.counts[0] + a.counts[1] + a.counts[2])) * sizeof(ptrdiff_t));
+    if (!room)
+        return PyErr_NoMemory();
+    list_windows(&a, room);
+    PyObject *results[2] = {new_planes(slots[0], dims, counts, type), new_planes(slots[0], dims, counts, NPY_INT64)};
+    if (all_made(results, 2)) {
+        a.input = data_of(slots[0]);
+        a.output = data_of(results[0]);
+        a.indices = data_of(results[1]);
+        run_items(planes, size_of(slots[0]) / planes, FOR_TYPE(type, adaptive_planes), &a);
+    }
+    PyMem_RawFree(room);
+    return pack(2, results);
+}
+
 const KernelEntry pooling_kernels[] = {
     {"max_pool2d_with_indices", max_pool, "r....f", 2},
     {"max_pool3d_with_indices", max_pool, "r....f", 3},
-    {"put_in_planes", put_in_planes, "rI"},
+    {"put_in_planes", put_in_planes, "rI", LOOP_PAIR(add_block)},
+    {"_unpool", put_in_planes, "rI", LOOP_PAIR(put_block)},
+    {"_adaptive", _adaptive, "r"},
     {"take_from_planes", take_from_planes, "ri"},
     {"avg_pool2d", avg_pool, "r...ff", 2, LOOP_PAIR(avg_pool_block)},
     {"avg_pool3d", avg_pool, "r...ff", 3, LOOP_PAIR(avg_pool_block)},

@@ -1,8 +1,7 @@
-/* What the loops over pooling windows need to know, worked out once per call. */
+/* Windows over the last dimensions of arrays, of pooling and of folding. */
 #ifndef PULLBACK_POOLING_H
 #define PULLBACK_POOLING_H
 
-#include "maxima.h"
 #include "windows.h"
 
 /* The windows along one dimension: they begin at window * stride - padding and read every `dilation`-th element. */
@@ -43,6 +42,28 @@ INLINE void windows_with(const PoolAxis *axis, ptrdiff_t offset, ptrdiff_t *firs
         *end = axis->count;
     if (*end < *first)
         *end = *first;
+}
+
+/* Windows of the last `dims` dimensions of an array of this shape, as many as pooled_sizes of pooling.py finds. */
+INLINE int read_windows(PyObject *const *steps, int dims, const npy_intp *sizes, PyObject *dilations, int ceil_mode,
+                        PoolAxis *axes)
+{
+    ptrdiff_t kernel[WINDOW_DIMS], stride[WINDOW_DIMS], padding[WINDOW_DIMS], dilation[WINDOW_DIMS] = {1, 1, 1};
+    if (!read_sizes(steps[0], dims, 1, 1, kernel) || !read_sizes(steps[1], dims, 1, 1, stride) ||
+        !read_sizes(steps[2], dims, 0, 0, padding) || (dilations && !read_sizes(dilations, dims, 1, 1, dilation)))
+        return 0;
+    for (int d = 0; d < WINDOW_DIMS; d++) {
+        int axis = d - (WINDOW_DIMS - dims);
+        PoolAxis *a = &axes[d];
+        *a = (PoolAxis){axis < 0 ? 1 : sizes[axis], 0, kernel[d], stride[d], padding[d], dilation[d]};
+        ptrdiff_t span = a->size + 2 * a->padding - a->dilation * (a->kernel - 1) - 1;
+        if (span < 0)
+            return 0;
+        a->count = (ceil_mode ? (span + a->stride - 1) / a->stride : span / a->stride) + 1;
+        if (ceil_mode && (a->count - 1) * a->stride >= a->size + a->padding)
+            a->count--;
+    }
+    return 1;
 }
 
 INLINE ptrdiff_t elements_of(const PoolAxis *axes) { return axes[0].size * axes[1].size * axes[2].size; }

@@ -6,21 +6,70 @@
 #define PLACE_IN_PLANE int64_t
 #endif
 
+/* Keep the larger number, NaN being larger than any, and where it lies, for each of `count` windows. Both are chosen without
+ * a branch, which would be guessed wrong half of the time. */
+INLINE void TYPED(keep_each)(const REAL *restrict row, ptrdiff_t stride, ptrdiff_t count, PLACE_IN_PLANE first,
+                             REAL *restrict best, PLACE_IN_PLANE *restrict places)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        REAL value = row[i * stride], old = best[i];
+        PLACE_IN_PLANE place = first + (PLACE_IN_PLANE)(i * stride), old_place = places[i];
+        int wins = (value > old) | (value != value);
+        best[i] = wins ? value : old;
+        places[i] = wins ? place : old_place;
+    }
+}
+
+MULTIVERSIONED static void TYPED(keep_larger)(const REAL *row, ptrdiff_t stride, ptrdiff_t count, ptrdiff_t first, REAL *best,
+                                              PLACE_IN_PLANE *places)
+{
+    if (stride == 1)
+        TYPED(keep_each)(row, 1, count, (PLACE_IN_PLANE)first, best, places);
+    else if (stride == 2)
+        TYPED(keep_each)(row, 2, count, (PLACE_IN_PLANE)first, best, places);
+    else
+        TYPED(keep_each)(row, stride, count, (PLACE_IN_PLANE)first, best, places);
+}
+
+/* The commonest windows, two by two and side by side: of a row and the one `width` numbers further. Where a number is NaN,
+ * all are looked at again: with a word about it in the first loop, that is not made of vectors. */
+MULTIVERSIONED static void TYPED(keep_largest_of_four)(const REAL *row, ptrdiff_t width, ptrdiff_t count, ptrdiff_t first,
+                                                       REAL *restrict best, PLACE_IN_PLANE *restrict places)
+{
+    const REAL *next = row + width;
+    PLACE_IN_PLANE down = (PLACE_IN_PLANE)width, place = (PLACE_IN_PLANE)first, has_nan = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        REAL a = row[2 * i], b = row[2 * i + 1], c = next[2 * i], d = next[2 * i + 1];
+        REAL upper = !(b <= a) ? b : a, lower = !(d <= c) ? d : c;
+        PLACE_IN_PLANE right = !(b <= a), lower_right = !(d <= c);
+        best[i] = !(lower <= upper) ? lower : upper;
+        places[i] = place + (PLACE_IN_PLANE)(2 * i) + (!(lower <= upper) ? down + lower_right : right);
+        has_nan |= (a != a) | (b != b) | (c != c) | (d != d);
+    }
+    for (ptrdiff_t i = 0; has_nan && i < count; i++) {
+        best[i] = row[2 * i];
+        places[i] = place + (PLACE_IN_PLANE)(2 * i);
+        for (int k = 1; k < 4; k++) {
+            ptrdiff_t at = 2 * i + k % 2 + k / 2 * width;
+            TYPED(keep_each)(row + at, 1, 1, place + (PLACE_IN_PLANE)at, best + i, places + i);
+        }
+    }
+}
+
 /* Where the maxima of a thread's planes go. */
 typedef struct {
     REAL *best, *best_end;  /* of all planes */
-    const MaximumLoops *loops;
     PLACE_IN_PLANE *places; /* of one plane */
     PLACE_IN_PLANE *first;  /* element of each window that lies inside the row */
     ptrdiff_t (*passes)[2]; /* for each element of a window: the first window that has it, and the one after the last */
 } TYPED(Maxima);
 
-/* Whole vectors have no rest that is done one by one. What is read too much is dropped, and what is written too much
- * is overwritten by the rows that follow; so there has to be enough of both. */
+/* Whole vectors have no rest that is done one by one, but for one number where every second is read. What is read too much
+ * is dropped, and what is written too much is overwritten by the rows that follow; so there has to be enough of both. */
 INLINE ptrdiff_t TYPED(round_up)(ptrdiff_t count, const REAL *from, ptrdiff_t stride, const REAL *from_end,
                                  const REAL *to, const REAL *to_end)
 {
-    ptrdiff_t lanes = 64 / sizeof(REAL), rounded = (count + lanes - 1) / lanes * lanes + 1;
+    ptrdiff_t lanes = 64 / sizeof(REAL), rounded = (count + lanes - 1) / lanes * lanes + (stride > 1);
     return from_end - from >= rounded * stride && to_end - to >= rounded ? rounded : count;
 }
 
@@ -34,7 +83,7 @@ INLINE void TYPED(pool_row)(const PoolAxis *axis, const REAL *row, ptrdiff_t pla
         REAL *best = maxima->best + first;
         if (last == axis->count)
             count = TYPED(round_up)(count, row + from, axis->stride, end, best, maxima->best_end);
-        maxima->loops->keep_larger(row + from, axis->stride, count, place + from, best, maxima->places + first);
+        TYPED(keep_larger)(row + from, axis->stride, count, place + from, best, maxima->places + first);
     }
 }
 
@@ -52,7 +101,7 @@ static void TYPED(max_of_windows)(const Pool *pool, const REAL *plane, const REA
     if (pool->is_two_by_two) {
         ptrdiff_t count = TYPED(round_up)(axes[2].count, plane + first_row + axes[2].size, 2, end, maxima->best,
                                           maxima->best_end);
-        maxima->loops->keep_largest_of_four(plane + first_row, axes[2].size, count, first_row, maxima->best,
+        TYPED(keep_largest_of_four)(plane + first_row, axes[2].size, count, first_row, maxima->best,
                                             maxima->places);
         return;
     }
@@ -96,8 +145,7 @@ static void TYPED(max_pool_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
     const PoolAxis *axes = pool->axes;
     ptrdiff_t elements = elements_of(axes), count = windows_of(axes);
     const REAL *input = pool->input, *input_end = input + pool->planes * elements;
-    TYPED(Maxima) maxima = {(REAL *)pool->output + begin * count, (REAL *)pool->output + end * count,
-                            maximum_loops(!REAL_IS_FLOAT)};
+    TYPED(Maxima) maxima = {(REAL *)pool->output + begin * count, (REAL *)pool->output + end * count};
     void *memory = TYPED(prepare_maxima)(axes, &maxima);
     if (!memory) {
         pool->failed = 1;
@@ -118,10 +166,9 @@ static void TYPED(max_pool_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
     free(memory);
 }
 
-/* Add each number at its place in its plane of zeros. */
-static void TYPED(put_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
+/* Add each number at its place in its plane of zeros, or put it there. */
+INLINE void TYPED(fill_planes)(Pool *pool, ptrdiff_t begin, ptrdiff_t end, int adds)
 {
-    Pool *pool = context;
     ptrdiff_t elements = elements_of(pool->axes), count = windows_of(pool->axes);
     int failed = 0;
     for (ptrdiff_t plane = begin; plane < end; plane++) {
@@ -134,12 +181,15 @@ static void TYPED(put_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
                 failed = 1;
                 break;
             }
-            output[indices[i]] += input[i];
+            output[indices[i]] = adds ? output[indices[i]] + input[i] : input[i];
         }
     }
     if (failed)
         pool->failed = 1;
 }
+
+static void TYPED(add_block)(void *context, ptrdiff_t begin, ptrdiff_t end) { TYPED(fill_planes)(context, begin, end, 1); }
+static void TYPED(put_block)(void *context, ptrdiff_t begin, ptrdiff_t end) { TYPED(fill_planes)(context, begin, end, 0); }
 
 static void TYPED(take_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
@@ -270,3 +320,93 @@ static void TYPED(avg_pool_back_block)(void *context, ptrdiff_t begin, ptrdiff_t
 }
 
 #undef PLACE_IN_PLANE
+
+/* Maxima of windows that divide up the input. */
+
+/* The largest of a row's part, the first of equal ones or the last NaN, and where it is. */
+INLINE void TYPED(scan_row)(const REAL *row, ptrdiff_t begin, ptrdiff_t end, npy_int64 base, REAL *best, npy_int64 *place)
+{
+    for (ptrdiff_t x = begin; x < end; x++) {
+        REAL value = row[x];
+        if (value > *best || value != value) {
+            *best = value;
+            *place = base + x;
+        }
+    }
+}
+
+/* The largest of a part, side by side; NaN where one is NaN or infinite, which a careful scan has to look at. */
+INLINE REAL TYPED(largest_in_row)(const REAL *row, ptrdiff_t count)
+{
+    REAL lanes[LANES], check[LANES];
+    ptrdiff_t i = 0;
+    for (int j = 0; j < LANES; j++) {
+        lanes[j] = row[0];
+        check[j] = 0;
+    }
+    for (; i + LANES <= count; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            REAL value = row[i + j];
+            check[j] += value * 0;
+            lanes[j] = value > lanes[j] ? value : lanes[j];
+        }
+    for (int j = 0; j < count - i; j++) {
+        REAL value = row[i + j];
+        check[j] += value * 0;
+        lanes[j] = value > lanes[j] ? value : lanes[j];
+    }
+    return TYPED(largest_of)(lanes) + (REAL)TYPED(total_of)(check);
+}
+
+/* Long rows: find the largest first, then where it is. */
+INLINE void TYPED(scan_long_row)(const REAL *row, ptrdiff_t begin, ptrdiff_t end, npy_int64 base, REAL *best,
+                                 npy_int64 *place)
+{
+    REAL largest = TYPED(largest_in_row)(row + begin, end - begin);
+    if (largest != largest)
+        TYPED(scan_row)(row, begin, end, base, best, place);
+    if (!(largest > *best))
+        return;
+    ptrdiff_t x = begin;
+    while (row[x] != largest)
+        x++;
+    *best = largest;
+    *place = base + x;
+}
+
+/* The largest of one window and its place in the plane. */
+INLINE void TYPED(scan_window)(const Adaptive *a, const REAL *from, const ptrdiff_t *begin, const ptrdiff_t *end,
+                               REAL *best, npy_int64 *place)
+{
+    const ptrdiff_t *sizes = a->sizes;
+    *place = (begin[0] * sizes[1] + begin[1]) * sizes[2] + begin[2];
+    *best = from[*place];
+    int is_wide = begin[2] == 0 && end[2] == sizes[2]; /* rows are one long row */
+    for (ptrdiff_t z = begin[0]; z < end[0]; z++)
+        for (ptrdiff_t y = begin[1]; y < end[1]; y = is_wide ? end[1] : y + 1) {
+            ptrdiff_t base = (z * sizes[1] + y) * sizes[2], stop = is_wide ? (end[1] - y) * sizes[2] : end[2];
+            /* Beyond a NaN nothing is larger: only other NaN are looked for. */
+            if (stop - begin[2] >= LANES && *best == *best)
+                TYPED(scan_long_row)(from + base, begin[2], stop, base, best, place);
+            else
+                TYPED(scan_row)(from + base, begin[2], stop, base, best, place);
+        }
+}
+
+/* Items are planes. */
+MULTIVERSIONED static void TYPED(adaptive_planes)(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Adaptive *a = context;
+    const ptrdiff_t *sizes = a->sizes, *counts = a->counts;
+    for (ptrdiff_t plane = begin; plane < end; plane++) {
+        const REAL *from = (const REAL *)a->input + plane * sizes[0] * sizes[1] * sizes[2];
+        ptrdiff_t item = plane * counts[0] * counts[1] * counts[2];
+        for (ptrdiff_t wz = 0; wz < counts[0]; wz++)
+            for (ptrdiff_t wy = 0; wy < counts[1]; wy++)
+                for (ptrdiff_t wx = 0; wx < counts[2]; wx++, item++) {
+                    ptrdiff_t from_place[] = {a->begins[0][wz], a->begins[1][wy], a->begins[2][wx]};
+                    ptrdiff_t to_place[] = {a->ends[0][wz], a->ends[1][wy], a->ends[2][wx]};
+                    TYPED(scan_window)(a, from, from_place, to_place, (REAL *)a->output + item, a->indices + item);
+                }
+    }
+}

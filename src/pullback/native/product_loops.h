@@ -37,6 +37,18 @@ INLINE void NAME(transpose_square)(const REAL *from, ptrdiff_t from_step, REAL *
         memcpy(to + i * to_step, &rows[i], sizeof rows[i]);
 }
 
+MULTIVERSIONED static void NAME(transpose)(const Matrix *m, REAL *to, ptrdiff_t to_step)
+{
+    const REAL *from = (const REAL *)m->data;
+    ptrdiff_t rows = m->rows / SQUARE * SQUARE, columns = m->columns / SQUARE * SQUARE;
+    for (ptrdiff_t column = 0; column < columns; column += SQUARE)
+        for (ptrdiff_t row = 0; row < rows; row += SQUARE)
+            NAME(transpose_square)(from + row * m->row_step + column, m->row_step, to + column * to_step + row, to_step);
+    for (ptrdiff_t row = 0; row < m->rows; row++)
+        for (ptrdiff_t column = row < rows ? columns : 0; column < m->columns; column++)
+            to[column * to_step + row] = from[row * m->row_step + column];
+}
+
 INLINE void NAME(store)(REAL *to, const NAME(Vector) *vector, ptrdiff_t count)
 {
     if (count == LANES)
@@ -53,6 +65,9 @@ INLINE void NAME(tile)(int rows, const Product *p, const REAL *packed, ptrdiff_t
     NAME(Vector) sums[8];
     ptrdiff_t depth = p->a.columns, row_step = packed ? 1 : p->a.row_step, step = packed ? 8 : p->a.column_step;
     const REAL *a = packed ? packed + row / 8 * 8 * depth + row % 8 : (const REAL *)p->a.data + row * row_step;
+    /* The rows of a large result are not in the caches, and too far apart for the processor to foresee them. */
+    for (int r = 0; r < rows; r++)
+        __builtin_prefetch((REAL *)p->result + (row + r) * p->result_step + column, 1);
     for (int r = 0; r < rows; r++)
         sums[r] = (NAME(Vector)){0};
     for (ptrdiff_t k = 0; k < depth; k++, a += step, panel += panel_step) {
@@ -180,7 +195,7 @@ INLINE void NAME(add_lanes)(const NAME(Vector) *vectors, int count, REAL *sums)
 }
 
 /* Four sums side by side, since each addition waits for the one before. */
-MULTIVERSIONED static REAL NAME(dot)(const REAL *a, const REAL *b, ptrdiff_t count)
+INLINE REAL NAME(sum_of_products)(const REAL *a, const REAL *b, ptrdiff_t count)
 {
     NAME(Vector) sums[4] = {{0}};
     ptrdiff_t i = 0;
@@ -195,6 +210,12 @@ MULTIVERSIONED static REAL NAME(dot)(const REAL *a, const REAL *b, ptrdiff_t cou
     REAL total;
     NAME(add_lanes)(sums, 1, &total);
     return total;
+}
+
+/* clang lets no function that names a target call one that returns vectors, inlined or not. */
+MULTIVERSIONED static REAL NAME(dot)(const REAL *a, const REAL *b, ptrdiff_t count)
+{
+    return NAME(sum_of_products)(a, b, count);
 }
 
 /* start + a @ b for up to four rows and columns, where rows of a and columns of b lie together. */

@@ -52,7 +52,7 @@ INLINE void exchange_double(Short_double *rows)
 #undef REAL
 #undef NAME
 
-#define MOST_ROWS 256           /* of a at a time, so that they stay in a second-level cache */
+#define MOST_NUMBERS (1L << 16) /* of a at a time, so that they stay in a second-level cache */
 #define PACKED_WORK (1L << 23)  /* work from which packing is repaid ... */
 #define PACKED_STEP 4096        /* ... where neighbours in the order of reading are so many bytes apart */
 #define THREAD_WORK (1L << 19)  /* the least for one thread */
@@ -146,17 +146,19 @@ static int repays_packing(const Product *p, ptrdiff_t item)
     return is_far && p->a.rows * p->a.columns * p->b.columns > PACKED_WORK;
 }
 
-/* By rows: MOST_ROWS rows and DEEPEST of the inner dimension at a time. */
+/* By rows: DEEPEST of the inner dimension at a time, and as many rows as stay in the cache: for each such block a transposed
+ * panel is packed anew. */
 static void multiply_panels(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Product *p = context;
     ptrdiff_t depth = p->a.columns, rows = p->a.rows, item = p->wide ? sizeof(double) : sizeof(float), done = 0;
-    void *packed = repays_packing(p, item) ? malloc(MOST_ROWS * DEEPEST * item) : NULL;
+    void *packed = repays_packing(p, item) ? malloc((MOST_NUMBERS + 8 * DEEPEST) * item) : NULL;
     do {
         ptrdiff_t deep = depth - done < DEEPEST ? depth - done : DEEPEST;
-        for (ptrdiff_t row = 0; row < rows; row += MOST_ROWS) {
+        ptrdiff_t most = MOST_NUMBERS / (deep > 0 ? deep : 1) / 8 * 8;
+        for (ptrdiff_t row = 0; row < rows; row += most) {
             Product part = *p;
-            part.a.rows = rows - row < MOST_ROWS ? rows - row : MOST_ROWS;
+            part.a.rows = rows - row < most ? rows - row : most;
             part.a.columns = part.b.rows = deep;
             part.a.data += (done * p->a.column_step + row * p->a.row_step) * item;
             part.b.data += done * p->b.row_step * item;
@@ -209,6 +211,14 @@ void multiply_in_threads(const Product *p, Way way)
     int by_rows = groups >= panels;
     ptrdiff_t items = by_rows ? groups : panels;
     run_blocks(items, items * THREAD_WORK / (work + 1) + 1, by_rows ? multiply_row_groups : multiply_panels, (void *)p);
+}
+
+void transpose(const Matrix *m, char *to, ptrdiff_t step, int wide)
+{
+    if (wide)
+        transpose_double(m, (double *)to, step);
+    else
+        transpose_single(m, (float *)to, step);
 }
 
 double dot_of(const char *a, const char *b, ptrdiff_t count, int wide)

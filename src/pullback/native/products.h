@@ -31,6 +31,9 @@ Way way_without_blas(const Product *product);
 void multiply(const Product *product, Way way);
 void multiply_in_threads(const Product *product, Way way);
 
+/* The matrix with rows and columns exchanged, in rows of `step` elements; its own rows lie together. */
+void transpose(const Matrix *matrix, char *to, ptrdiff_t step, int wide);
+
 /* The dot product of two vectors that lie together, and the sums of the columns of a matrix whose rows do. */
 double dot_of(const char *a, const char *b, ptrdiff_t count, int wide);
 void add_rows(const Matrix *matrix, char *result, int wide);

@@ -2,58 +2,43 @@
 #include "reduction_rows.h"
 
 /* Columns of `width` neighbours, `count` rows `stride` apart, into `total`. Four rows are joined before they meet the
- * partial results; these go to float64 after BLOCK_OF_ROWS. */
-INLINE void TYPED(add_rows)(Operation operation, const REAL *restrict input, ptrdiff_t count, ptrdiff_t stride,
-                                  ptrdiff_t width, double *restrict total)
+ * partial results; these go to float64 after BLOCK_OF_ROWS. Extrema take in the same pass sums of zeros that a NaN, or an
+ * infinity, spoils. */
+INLINE void TYPED(join_rows)(Operation operation, const REAL *restrict input, ptrdiff_t count, ptrdiff_t stride,
+                             ptrdiff_t width, double *restrict total)
 {
-    REAL partial[TILE];
-    for (ptrdiff_t start = 0; start < count; start += BLOCK_OF_ROWS) {
-        ptrdiff_t end = start + BLOCK_OF_ROWS < count ? start + BLOCK_OF_ROWS : count, k = start + 1;
+    REAL partial[TILE], zeros[TILE];
+    const int extreme = is_extremum(operation);
+    ptrdiff_t block = extreme ? count : BLOCK_OF_ROWS; /* of extrema nothing is rounded */
+    for (ptrdiff_t start = 0; start < count; start += block) {
+        ptrdiff_t end = start + block < count ? start + block : count, k = start + 1;
         const REAL *row = input + start * stride;
-        for (ptrdiff_t j = 0; j < width; j++)
+        for (ptrdiff_t j = 0; j < width; j++) {
             partial[j] = TYPED(mapped)(operation, row[j], 0);
+            zeros[j] = extreme ? row[j] * 0 : 0;
+        }
         for (; k + 4 <= end; k += 4) {
             const REAL *a = input + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
             for (ptrdiff_t j = 0; j < width; j++) {
                 REAL left = TYPED(combined)(operation, TYPED(mapped)(operation, a[j], 0), TYPED(mapped)(operation, b[j], 0));
                 REAL right = TYPED(combined)(operation, TYPED(mapped)(operation, c[j], 0), TYPED(mapped)(operation, d[j], 0));
                 partial[j] = TYPED(combined)(operation, partial[j], TYPED(combined)(operation, left, right));
+                if (extreme)
+                    zeros[j] += (a[j] * 0 + b[j] * 0) + (c[j] * 0 + d[j] * 0);
             }
         }
         for (; k < end; k++)
-            for (ptrdiff_t j = 0; j < width; j++)
+            for (ptrdiff_t j = 0; j < width; j++) {
                 partial[j] = TYPED(combined)(operation, partial[j], TYPED(mapped)(operation, input[k * stride + j], 0));
+                if (extreme)
+                    zeros[j] += input[k * stride + j] * 0;
+            }
         for (ptrdiff_t j = 0; j < width; j++)
-            total[j] = start ? joined(operation, total[j], partial[j]) : partial[j];
+            if (extreme)
+                total[j] = zeros[j] != zeros[j] && TYPED(has_nan)(input + j, count, stride) ? NAN : partial[j];
+            else
+                total[j] = start ? joined(operation, total[j], partial[j]) : partial[j];
     }
-}
-
-/* Extrema of columns, and in the same pass sums of zeros that a NaN, or an infinity, spoils. */
-INLINE void TYPED(find_column_extrema)(Operation operation, const REAL *restrict input, ptrdiff_t count, ptrdiff_t stride,
-                                       ptrdiff_t width, double *restrict total)
-{
-    REAL best[TILE], zeros[TILE];
-    for (ptrdiff_t j = 0; j < width; j++) {
-        best[j] = TYPED(mapped)(operation, input[j], 0);
-        zeros[j] = input[j] * 0;
-    }
-    ptrdiff_t k = 1;
-    for (; k + 4 <= count; k += 4) {
-        const REAL *a = input + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
-        for (ptrdiff_t j = 0; j < width; j++) {
-            REAL left = TYPED(combined)(operation, TYPED(mapped)(operation, a[j], 0), TYPED(mapped)(operation, b[j], 0));
-            REAL right = TYPED(combined)(operation, TYPED(mapped)(operation, c[j], 0), TYPED(mapped)(operation, d[j], 0));
-            best[j] = TYPED(combined)(operation, best[j], TYPED(combined)(operation, left, right));
-            zeros[j] += (a[j] * 0 + b[j] * 0) + (c[j] * 0 + d[j] * 0);
-        }
-    }
-    for (; k < count; k++)
-        for (ptrdiff_t j = 0; j < width; j++) {
-            best[j] = TYPED(combined)(operation, best[j], TYPED(mapped)(operation, input[k * stride + j], 0));
-            zeros[j] += input[k * stride + j] * 0;
-        }
-    for (ptrdiff_t j = 0; j < width; j++)
-        total[j] = zeros[j] != zeros[j] && TYPED(has_nan)(input + j, count, stride) ? NAN : best[j];
 }
 
 INLINE void TYPED(reduce_columns)(Operation operation, const REAL *restrict input, ptrdiff_t count, ptrdiff_t stride,
@@ -61,10 +46,8 @@ INLINE void TYPED(reduce_columns)(Operation operation, const REAL *restrict inpu
 {
     if (is_wide(operation))
         TYPED(reduce_columns_widely)(operation, input, count, stride, width, mean, total);
-    else if (is_extremum(operation))
-        TYPED(find_column_extrema)(operation, input, count, stride, width, total);
     else
-        TYPED(add_rows)(operation, input, count, stride, width, total);
+        TYPED(join_rows)(operation, input, count, stride, width, total);
 }
 
 INLINE double TYPED(mapped_alone)(Operation operation, REAL value, double mean)

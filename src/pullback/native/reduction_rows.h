@@ -49,25 +49,6 @@ INLINE double TYPED(gathered)(Operation operation, const REAL *lanes, int width)
     return joined(operation, joined(operation, four[0], four[2]), joined(operation, four[1], four[3]));
 }
 
-INLINE double TYPED(reduce_lanes)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean, int width)
-{
-    REAL lanes[LANES];
-    for (int j = 0; j < width; j++)
-        lanes[j] = TYPED(mapped)(operation, row[j], mean);
-    ptrdiff_t i = width;
-    for (; i + width <= count; i += width)
-        for (int j = 0; j < width; j++)
-            lanes[j] = TYPED(combined)(operation, lanes[j], TYPED(mapped)(operation, row[i + j], mean));
-    if (i < count) { /* the last `width` elements, without those that have been taken */
-        REAL taken = (REAL)(i + width - count);
-        for (int j = 0; j < width; j++) {
-            REAL value = TYPED(mapped)(operation, row[count - width + j], mean);
-            lanes[j] = TYPED(combined)(operation, lanes[j], j >= taken ? value : operation == PRODUCT);
-        }
-    }
-    return TYPED(gathered)(operation, lanes, width);
-}
-
 INLINE int TYPED(has_nan)(const REAL *row, ptrdiff_t count, ptrdiff_t stride)
 {
     for (ptrdiff_t i = 0; i < count; i++)
@@ -88,41 +69,34 @@ INLINE int TYPED(is_spoilt)(const REAL *zeros, int width)
     return ((eight[0] + eight[1]) + (eight[2] + eight[3])) + ((eight[4] + eight[5]) + (eight[6] + eight[7])) != 0;
 }
 
-/* The extremum of a chunk, and in the same pass a sum of zeros that a NaN, or an infinity, spoils. */
-#define EXTREMUM_OF(name, width)                                                                                       \
-    INLINE double TYPED(name)(Operation operation, const REAL *row, ptrdiff_t count)                                   \
-    {                                                                                                                  \
-        REAL lanes[width], zeros[width];                                                                               \
-        for (int j = 0; j < width; j++) {                                                                              \
-            lanes[j] = TYPED(mapped)(operation, row[j], 0);                                                            \
-            zeros[j] = row[j] * 0;                                                                                     \
-        }                                                                                                              \
-        ptrdiff_t i = width;                                                                                           \
-        for (; i + width <= count; i += width)                                                                         \
-            for (int j = 0; j < width; j++) {                                                                          \
-                lanes[j] = TYPED(combined)(operation, lanes[j], TYPED(mapped)(operation, row[i + j], 0));              \
-                zeros[j] += row[i + j] * 0;                                                                            \
-            }                                                                                                          \
-        if (i < count) /* the last elements, some of them again */                                                     \
-            for (int j = 0; j < width; j++) {                                                                          \
-                REAL value = row[count - width + j];                                                                   \
-                lanes[j] = TYPED(combined)(operation, lanes[j], TYPED(mapped)(operation, value, 0));                   \
-                zeros[j] += value * 0;                                                                                 \
-            }                                                                                                          \
-        return TYPED(is_spoilt)(zeros, width) && TYPED(has_nan)(row, count, 1) ? NAN                                   \
-                                                                                : TYPED(gathered)(operation, lanes, width); \
-    }
-EXTREMUM_OF(extremum_by_eight, 8)
-EXTREMUM_OF(extremum_by_lanes, LANES)
-EXTREMUM_OF(extremum_by_double_lanes, 2 * LANES)
-#undef EXTREMUM_OF
-
-/* At most twice CHUNK elements of a row, at least `width`. */
-INLINE double TYPED(reduce_chunk)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean, int width)
+/* At most twice CHUNK elements of a row, at least `width`. Extrema take in the same pass a sum of zeros that a NaN, or an
+ * infinity, spoils. */
+INLINE double TYPED(reduce_lanes)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean, int width)
 {
-    if (is_extremum(operation))
-        return width == 8 ? TYPED(extremum_by_eight)(operation, row, count) : TYPED(extremum_by_lanes)(operation, row, count);
-    return TYPED(reduce_lanes)(operation, row, count, mean, width);
+    REAL lanes[2 * LANES], zeros[2 * LANES];
+    const int extreme = is_extremum(operation);
+    for (int j = 0; j < width; j++) {
+        lanes[j] = TYPED(mapped)(operation, row[j], mean);
+        zeros[j] = extreme ? row[j] * 0 : 0;
+    }
+    ptrdiff_t i = width;
+    for (; i + width <= count; i += width)
+        for (int j = 0; j < width; j++) {
+            lanes[j] = TYPED(combined)(operation, lanes[j], TYPED(mapped)(operation, row[i + j], mean));
+            if (extreme)
+                zeros[j] += row[i + j] * 0;
+        }
+    if (i < count) { /* the last `width` elements; of sums without those that have been taken */
+        REAL taken = extreme ? 0 : (REAL)(i + width - count);
+        for (int j = 0; j < width; j++) {
+            REAL value = TYPED(mapped)(operation, row[count - width + j], mean);
+            lanes[j] = TYPED(combined)(operation, lanes[j], extreme || j >= taken ? value : operation == PRODUCT);
+            if (extreme)
+                zeros[j] += row[count - width + j] * 0;
+        }
+    }
+    return extreme && TYPED(is_spoilt)(zeros, width) && TYPED(has_nan)(row, count, 1) ? NAN
+                                                                                      : TYPED(gathered)(operation, lanes, width);
 }
 
 INLINE double TYPED(reduce_row)(Operation operation, const REAL *row, ptrdiff_t count, REAL mean)
@@ -134,15 +108,15 @@ INLINE double TYPED(reduce_row)(Operation operation, const REAL *row, ptrdiff_t 
         return total;
     }
     if (count < 2 * LANES)
-        return TYPED(reduce_chunk)(operation, row, count, mean, 8);
+        return TYPED(reduce_lanes)(operation, row, count, mean, 8);
     if (is_extremum(operation) && count >= 16 * LANES) /* nothing is rounded: no chunks */
-        return TYPED(extremum_by_double_lanes)(operation, row, count);
+        return TYPED(reduce_lanes)(operation, row, count, 0, 2 * LANES);
     /* The last chunk takes a rest that would not fill the lanes. */
     ptrdiff_t chunks = count < 2 * CHUNK ? 1 : count / CHUNK;
     double total = 0;
     for (ptrdiff_t c = 0; c < chunks; c++) {
         ptrdiff_t start = c * CHUNK, end = c == chunks - 1 ? count : start + CHUNK;
-        double of_chunk = TYPED(reduce_chunk)(operation, row + start, end - start, mean, LANES);
+        double of_chunk = TYPED(reduce_lanes)(operation, row + start, end - start, mean, LANES);
         total = c ? joined(operation, total, of_chunk) : of_chunk;
     }
     return total;

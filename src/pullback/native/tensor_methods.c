@@ -7,11 +7,12 @@ its function as it is called itself, and while it does, `called_method` gives it
 #include <structmember.h>
 
 #include "tensor_methods.h"
+#include "wrapped_functions.h"
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *function;
+    PyObject *function; /* up to here as Wrapped */
     PyObject *attached_as;
     PyObject *name; /* as it is told: PyTorch's `__pow__` is called "pow" */
     PyObject *qualified_name;
@@ -37,20 +38,6 @@ static PyObject *method_call(PyObject *self, PyObject *const *arguments, size_t 
     PyObject *result = PyObject_Vectorcall(((Method *)self)->function, arguments, flags, keywords);
     called = outer;
     return result;
-}
-
-static PyObject *method_get(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(owner))
-{
-    return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
-}
-
-static PyObject *method_attribute(PyObject *self, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return found;
-    PyErr_Clear();
-    return PyObject_GetAttr(((Method *)self)->function, name);
 }
 
 static PyObject *method_repr(PyObject *self)
@@ -82,11 +69,6 @@ static void method_free(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyObject *of_function(PyObject *self, void *name)
-{
-    return PyObject_GetAttrString(((Method *)self)->function, name);
-}
-
 static PyGetSetDef properties[] = {
     {"__doc__", of_function, NULL, NULL, "__doc__"},
     {"__module__", of_function, NULL, NULL, "__module__"},
@@ -106,8 +88,8 @@ static PyTypeObject MethodType = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_GC,
     .tp_vectorcall_offset = offsetof(Method, vectorcall),
     .tp_call = PyVectorcall_Call,
-    .tp_descr_get = method_get,
-    .tp_getattro = method_attribute,
+    .tp_descr_get = bound_to,
+    .tp_getattro = attribute_of,
     .tp_getset = properties,
     .tp_members = members,
     .tp_repr = method_repr,

@@ -57,7 +57,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = creation.empty(0)
-        if type(data) is Tensor or type(data) is Parameter:
+        is_plain = type(data) is Tensor or type(data) is Parameter
+        if is_plain and (data._extra is None or not data._extra.inference):
             return _adopt(cls, data, requires_grad)
         alias = data.detach().requires_grad_(requires_grad)
         if type(alias) is not type(data):

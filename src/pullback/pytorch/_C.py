@@ -13,12 +13,15 @@ from pullback.autograd.execution_engine import (
     node_class,
     will_engine_execute_node,
 )
+from pullback.autograd.grad_mode import set_grad_enabled
+from pullback.autograd.graph import increment_version
 from pullback.backend.device import device
 from pullback.backend.random.generator import Generator
 from pullback.errors import LinAlgError as _LinAlgError
 from pullback.func.vmap_level import active_levels
 from pullback.graph.custom_function_node import _FunctionBase
 from pullback.graph.history import current_node
+from pullback.graph.saved_tensor import SavedTensor
 from pullback.modes.saved_tensor_hooks import current_hooks, disable_hooks, pop_hooks, push_hooks, restore_hooks
 from pullback.modes.switches import switches
 from pullback.nn.modules.module_conversion import _parse_to as parse_to
@@ -56,6 +59,16 @@ class _NodeClasses(type):
 
 class _functions(metaclass=_NodeClasses):
     """The classes of all nodes, as PyTorch's compiled module groups them."""
+
+
+def _set_grad_enabled(enabled: bool) -> None:
+    """Switch recording in this thread on or off."""
+    set_grad_enabled(enabled)
+
+
+def _increment_version(tensors: Any) -> None:
+    """Tell autograd that the memory of tensors was modified by other means."""
+    increment_version(tensors)
 
 
 def _current_autograd_node() -> Any:
@@ -123,6 +136,8 @@ class _nn(metaclass=_Functions):
 
 class _autograd:
     """Hooks on saved tensors and versions, as PyTorch's compiled module groups them."""
+
+    SavedTensor = SavedTensor
 
     @staticmethod
     def _push_saved_tensors_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:

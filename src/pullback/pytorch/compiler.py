@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "explain",
-    "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "substitute_in_graph",
+    "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region",
+    "reset", "set_stance", "substitute_in_graph",
 ]  # fmt: skip
 
 _BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs", "pullback")
@@ -103,7 +105,7 @@ def _identity(fn: Any = None, *args: Any, **kwargs: Any) -> Any:
     return fn if callable(fn) else lambda later: later
 
 
-allow_in_graph = assume_constant_result = substitute_in_graph = _identity
+allow_in_graph = assume_constant_result = substitute_in_graph = nested_compile_region = _identity
 
 
 def is_compiling() -> bool:
@@ -119,6 +121,24 @@ def reset() -> None:
     from pullback.compiling.compiled_function import reset_all  # lazy: above this layer
 
     reset_all()
+
+
+def set_stance(
+    stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
+) -> contextlib.AbstractContextManager[None]:
+    """Change what every compiled function does from now on; as a context or a decorator, for that time alone.
+
+    "force_eager" runs functions as they are, "eager_on_recompile" runs programs that are there and compiles no new ones,
+    "fail_on_recompile" raises instead. Guards are always evaluated.
+
+    >>> import pullback
+    >>> with set_stance("force_eager"):
+    ...     pullback.compile(lambda x: x + 1)(pullback.ones(1))
+    tensor([2.])
+    """
+    from pullback.compiling.stances import SetStance  # lazy: above this layer
+
+    return SetStance(stance, force_backend)
 
 
 def cudagraph_mark_step_begin() -> None:

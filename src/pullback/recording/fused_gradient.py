@@ -4,6 +4,8 @@ See Note [Fused nodes]. The rule of a linear layer multiplies two matrices, wher
 transposes and views on the way. So what the rule recorded stands behind a node of its own. When somebody looks at that
 node, the steps of the operation are recorded, run backward, and what that recorded takes its place. All gradients that one
 application computed are replaced together, since they share steps. After the operation was released, nothing is replaced.
+The steps that users see may run in another thread meanwhile: the pass that records their gradients runs over nodes of its
+own, which stand for them.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from functools import cache, wraps
 from typing import Any
 
 from pullback.engine.engine import engine
-from pullback.graph.edge import Edges
-from pullback.graph.fused_node import adjust_steps, steps_behind
+from pullback.graph.edge import Edge, Edges
+from pullback.graph.fused_node import adjust_steps, expanding, steps_behind
 from pullback.graph.history import gradient_edge
-from pullback.graph.node import Node
+from pullback.graph.node import Node, held_fields
 from pullback.graph.renamed_node import RenamedNode
 from pullback.modes.switches import SWITCH_DEFAULTS, kept_switches, process, set_switches, switches
 from pullback.tensor.tensor import Tensor
@@ -62,35 +64,41 @@ class Application:
 
     def expand(self) -> None:
         """Record the steps, run them backward, and let each node show what was recorded of its gradient."""
-        made, self.made = self.made, {}
-        inputs = self._inputs()
+        with expanding:
+            made, self.made = self.made, {}
+            with kept_switches(*SWITCH_DEFAULTS):
+                set_switches(SWITCH_DEFAULTS)
+                found = self._gradients(list(made)) if made else []
+            for node, gradient in zip(made.values(), found, strict=True):
+                edge = None if gradient is None else gradient_edge(gradient)
+                node.show(None if edge is None else edge[0], self._boundary())
+
+    def _gradients(self, lines: list[int]) -> list[Any]:
+        """The gradients of some inputs as the steps compute them, recorded; None where what they read was released."""
+        inputs, extra = self._inputs(), self.node.extra
         known = [edge for edge in inputs if edge is not None]
-        with kept_switches(*SWITCH_DEFAULTS):
-            set_switches(SWITCH_DEFAULTS)
-            if self.node.released:
-                found = [None] * len(made)
-            elif self.node.output_count > 1 or len(set(known)) < len(known):
-                found = self._from_steps_of_their_own(list(made))
-            else:  # from the steps that users see there
-                ends = [(self.node._expand(), 0)]
-                catches = [(_Catch(), 0) for _ in inputs]
-                instead = {edge: catch for edge, catch in zip(inputs, catches, strict=True) if edge is not None}
-                steps = steps_behind(ends, self._boundary())
-                _replace_edges(steps, instead)
-                try:
-                    found = self._pull_back(ends, [catches[line] for line in made])
-                finally:
-                    _replace_edges(steps, {catch: edge for edge, catch in instead.items()})
-        for node, gradient in zip(made.values(), found, strict=True):
-            edge = None if gradient is None else gradient_edge(gradient)
-            node.show(None if edge is None else edge[0], self._boundary())
+        is_expanded = extra is not None and extra.outer is not None
+        if self.node.released and not is_expanded:
+            return [None] * len(lines)
+        if self.node.output_count > 1 or len(set(known)) < len(known):
+            return [None] * len(lines) if is_expanded else self._from_steps_of_their_own(lines)
+        end = self.node._expand()
+        steps = steps_behind([(end, 0)], self._boundary())
+        if any(step.released for step in steps):
+            return [None] * len(lines)
+        catches: list[Edge] = [(Catch(), 0) for _ in inputs]
+        stand_ins = {step: StandIn(step) for step in steps}
+        instead = {edge: catch for edge, catch in zip(inputs, catches, strict=True) if edge is not None}
+        for stand_in in stand_ins.values():
+            stand_in.lead_to(stand_ins, instead)
+        return self._pull_back([(stand_ins[end], 0)], [catches[line] for line in lines])
 
     def _from_steps_of_their_own(self, lines: list[int]) -> list[Any]:
         """The gradients of inputs, where the operation has several results, or one input twice."""
         from pullback.functions import unfused  # lazy: it composes operations, which build on this layer
 
         inputs = self._inputs()
-        catches = [None if edge is None else (_Catch(), 0) for edge in inputs]
+        catches = [None if edge is None else (Catch(), 0) for edge in inputs]
         node = copied(self.node)
         node.next_edges = tuple(catches)
         results = getattr(unfused, node.fused)(node)
@@ -98,7 +106,7 @@ class Application:
         found = self._pull_back(ends, [catches[line] for line in lines])
         starts = [*ends, *[None if gradient is None else gradient_edge(gradient) for gradient in found]]
         instead = {catch: edge for catch, edge in zip(catches, inputs, strict=True) if catch is not None}
-        _replace_edges(steps_behind(starts, self._boundary()), instead)
+        replace_edges(steps_behind(starts, self._boundary()), instead)
         return found
 
     def _inputs(self) -> Edges:
@@ -120,17 +128,33 @@ class Application:
         )  # fmt: skip
 
 
-def _replace_edges(nodes: list[Node], instead: dict[Any, Any]) -> None:
+def replace_edges(nodes: list[Node], instead: dict[Any, Any]) -> None:
     """Let nodes, and the tensors they saved, lead elsewhere."""
     for node in nodes:
         node.next_edges = tuple([instead.get(edge, edge) for edge in node.next_edges])
         for name in node.tensor_names:
             saved = getattr(node, f"saved_{name}", None)
-            if isinstance(saved, Tensor) and isinstance((saved._edge or (None,))[0], _Catch):
+            if isinstance(saved, Tensor) and isinstance((saved._edge or (None,))[0], Catch):
                 saved._edge = instead.get(saved._edge, saved._edge)
 
 
-class _Catch(Node):
+class StandIn(RenamedNode):
+    """Runs in place of a step that users see, and leaves its edges and hooks alone."""
+
+    def __init__(self, step: Node) -> None:
+        super().__init__(step)
+        self.extra = None
+        if step.extra is not None and step.extra.stream is not None:
+            self.require_extra().stream = step.extra.stream
+
+    def lead_to(self, stand_ins: dict[Node, StandIn], instead: dict[Edge, Edge]) -> None:
+        """Send gradients to what stands for the steps and the inputs that the step sends them to."""
+        self.next_edges = tuple(
+            [None if edge is None else instead.get(edge) or (stand_ins[edge[0]], edge[1]) for edge in self.next_edges]
+        )
+
+
+class Catch(Node):
     """Where the gradient of an input arrives: where the steps lead to it, not where the input came from."""
 
     def __init__(self) -> None:
@@ -177,9 +201,8 @@ def copied(node: Any) -> Any:
     """Another node with what a node has saved."""
     kind: Any = type(node)
     copy = kind.__new__(kind)
-    for name, value in vars(node).items():
-        if name != "extra":
-            setattr(copy, name, value)
+    for name, value in held_fields(node).items():
+        setattr(copy, name, value)
     return copy
 
 

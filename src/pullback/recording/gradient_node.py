@@ -3,40 +3,34 @@
 # Note [Gradient nodes]
 On Tensors a rule is a chain of operations, and each records a node. Where PyTorch computes a gradient by one operation
 (`mse_loss_backward`), its graph has one node there (`MseLossBackwardBackward0`). So an operation may declare
-`gradient_nodes=`. Its rule then records a graph of its own, from leaves that stand for what it reads, and one node in the
-graph that users see leads past it: it runs the inner graph when its turn comes. Where anybody looks at operations
-(transforms, tangents, modes), there is no such node.
+`gradient_nodes=`: then one node stands in front of the chain. The engine sees a node that hands gradients on to the chain,
+and users see a node that leads past it (`next_functions`, `_saved_...`). Who asks for the gradients that leave it (a hook
+on the node, a call of it) makes it run the chain as a graph of its own, which ends where the node leads; a pass that runs
+meanwhile has counted the chain's nodes, so until it ends the node stays as it is.
+Where anybody looks at operations (transforms, tangents, modes), there is no such node. Neither do the gradients of the
+chain's own operations have any: PyTorch's second derivative of a convolution is a formula, not one operation.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from typing import Any
 
 from pullback.backend.array_module import as_array
-from pullback.engine.double_pullback import gradients, recorded_leaf
+from pullback.engine.engine import engine, is_running
 from pullback.graph.edge import Edges
+from pullback.graph.fused_node import steps_behind
 from pullback.graph.history import gradient_edge
-from pullback.graph.node import Node, new_node, next_sequence_nr
+from pullback.graph.node import Node, new_node, next_sequence_nr, seen_edge
 from pullback.graph.recording import metadata_of
 from pullback.graph.shown_values import saved_under
 from pullback.graph.source_lines import freed
 from pullback.modes.switches import process, switches
-from pullback.recording.fused_gradient import copied
+from pullback.recording.fused_gradient import Catch, copied, replace_edges
 from pullback.tensor.tensor import Tensor, new_tensor
 
 Rule = Callable[[Any, Sequence[Any], Edges], Sequence[Any]]
-
-
-class _Inside(threading.local):
-    """How many inner graphs run in this thread: what they record of themselves is the chain of the rule."""
-
-    depth = 0
-
-
-_inside = _Inside()
 
 
 class Group:
@@ -65,7 +59,7 @@ def with_gradient_nodes(rule: Rule, text: str, inputs: Sequence[str]) -> Rule:
 
     @wraps(rule)
     def apply(node: Any, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        if not switches.records or (process.changed and not switches.plain) or process.finishing or _inside.depth:
+        if not switches.records or (process.changed and not switches.plain) or process.finishing or node.is_step:
             return rule(node, grads, edges)
         results: list[Any] = [None] * len(edges)
         rest = tuple([None if line in grouped else edge for line, edge in enumerate(edges)])
@@ -89,26 +83,20 @@ def _record(
     if not any(edge is not None for edge in leads):
         computed = rule(node, grads, edges)
         return [computed[line] for line in group.lines]
+    reader = node
+    if node.broadcast is not None:  # gradients are brought to the shapes of inputs outside of the node
+        reader = copied(node)
+        reader.broadcast = None
+    first_number = next_sequence_nr()
+    computed = rule(reader, grads, edges)
+    results = [computed[line] for line in group.lines]
     made: Any = new_node(_class_of(type(node).__name__.replace("Backward", "BackwardBackward")))
-    made.next_edges, made.sequence_nr, made.leaves = leads, next_sequence_nr(), {}
-    reader = copied(node)
-    reader.broadcast = None
-    made.reader = reader
-    kept = {"output_grad": grads[0], **{name: node.unpack(name) for name in node.tensor_names}}
-    made.saved_names = made.tensor_names = tuple(kept)
-    for name, value in kept.items():
-        source = "grad" if name == "output_grad" else name
-        leaf = value
-        if source in group.sources and isinstance(value, Tensor) and leads[group.sources.index(source)] is not None:
-            leaf = made.leaves[group.sources.index(source)] = recorded_leaf(value)
-        kept[name] = leaf
-        for owner, tensor in ((made, value), (reader, leaf)):
-            version = tensor._counter.value if getattr(tensor, "_counter", None) is not None else 0
-            setattr(owner, f"saved_{name}", tensor)
-            setattr(owner, f"saved_{name}_version", version if isinstance(tensor, Tensor) else -1)
-    computed = rule(reader, (kept["output_grad"], *grads[1:]), edges)
-    made.results = [computed[line] for line in group.lines]
-    shown = [None if result is None else new_tensor(result._array) for result in made.results]
+    made.next_edges = tuple([None if result is None else gradient_edge(result) for result in results])
+    for step in steps_behind(made.next_edges, _nodes_known(leads, node), first_number):
+        step.is_step = True
+    made.first_number, made.sequence_nr = first_number, next_sequence_nr()
+    made.shown_edges, made.reader, made.output_grad = leads, reader, grads[0]
+    shown = [None if result is None else new_tensor(result._array) for result in results]
     first = next(result for result in shown if result is not None)
     made.output_metadata = metadata_of([first if result is None else result for result in shown])
     made.output_count = len(shown)
@@ -139,52 +127,90 @@ def _edges(group: Group, node: Any, grads: Sequence[Any], inputs: Sequence[str])
     return tuple(found)
 
 
-class GradientNode(Node):
-    """Gradients of an operation, which have a graph of their own. See Note [Gradient nodes]."""
+def _nodes_known(leads: Edges, node: Any) -> set[Node]:
+    """The nodes that were there before a chain was recorded, as far as it leads to them."""
+    return {node, *[edge[0] for edge in (*leads, *node.next_edges) if edge is not None]}
 
-    leaves: dict[int, Tensor]
-    """What stands for the tensors at the ends of its edges, by the number of the edge."""
-    results: list[Any]
-    """The gradients as the inner graph made them."""
+
+class GradientNode(Node):
+    """Gradients of an operation, which a chain of nodes computes. See Note [Gradient nodes]."""
+
+    shown_edges: Edges
+    """Where users see it lead."""
     reader: Any
-    """The operation's own node, reading the leaves."""
+    """The operation's own node, which knows what the rule read."""
+    output_grad: Any
+    """The gradient that the rule was given."""
+    first_number: int
+    """The sequence number from which on the chain was recorded."""
+    chain: Edges | None = None
+    """The edges that lead into the chain, where the node runs it as a graph of its own."""
+    steps: list[Node]
+    """The nodes of the chain, then."""
+    catches: Edges
+    """Where that graph ends, in the order of the edges."""
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
+        if self.chain is None:
+            return grads
         tensors = [None if grad is None else new_tensor(as_array(grad)) for grad in grads]
-        found = self._pull_back(tensors, edges, create_graph=False)
+        found = self._run_chain(tensors, create_graph=False)
         return [grad._array if isinstance(grad, Tensor) else grad for grad in found]
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        return self._pull_back(grads, edges, create_graph=True)
+        return grads if self.chain is None else self._run_chain(grads, create_graph=True)
 
-    def _pull_back(self, grads: Sequence[Any], edges: Edges, *, create_graph: bool) -> list[Any]:
-        if self.released:
-            raise freed(self)
-        found: list[Any] = [None] * len(edges)
-        wanted = {place: leaf for place, leaf in self.leaves.items() if edges[place] is not None}
-        pairs = [(r, g) for r, g in zip(self.results, grads, strict=True) if r is not None and g is not None]
-        pairs = [(result, grad) for result, grad in pairs if result._requires_grad]
-        if pairs and wanted:
-            outputs, cotangents = [list(column) for column in zip(*pairs, strict=True)]
-            _inside.depth += 1
-            try:
-                pulled = gradients(outputs, cotangents, list(wanted.values()), create_graph=create_graph)
-            finally:
-                _inside.depth -= 1
-            for place, grad in zip(wanted, pulled, strict=True):
-                found[place] = grad
-        return found
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        return tuple([(None, 0) if edge is None else seen_edge(edge) for edge in self.shown_edges])
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Any:
+        self._separate_chain()
+        return super().register_hook(fn)
+
+    def __call__(self, *grads: Any, **named: Any) -> Any:
+        self._separate_chain()
+        return super().__call__(*grads, **named)
+
+    def _separate_chain(self) -> None:
+        """Let the chain end at nodes of its own, so that this node sends what arrives there."""
+        if self.chain is not None or is_running():
+            return
+        catches: dict[Any, Any] = {edge: (Catch(), 0) for edge in self.shown_edges if edge is not None}
+        found = steps_behind(self.next_edges, _nodes_known(self.shown_edges, self.reader), self.first_number)
+        self.steps = [step for step in found if step.sequence_nr < self.sequence_nr]
+        replace_edges(self.steps, catches)
+        ends = [None if edge is None else catches.get(edge, edge) for edge in self.next_edges]
+        places: list[Any] = []
+        for edge in self.shown_edges:  # where two edges lead to one place, the first takes what arrives
+            places.append(None if edge is None else catches.pop(edge, None))
+        self.catches, self.chain, self.next_edges = tuple(places), tuple(ends), self.shown_edges
+
+    def _run_chain(self, grads: Sequence[Any], *, create_graph: bool) -> list[Any]:
+        assert self.chain is not None
+        pairs = [(end, grad) for end, grad in zip(self.chain, grads, strict=True) if end and grad is not None]
+        captures = [catch for catch in self.catches if catch is not None]
+        arrived = iter(
+            engine.execute(
+                [end for end, _ in pairs], [grad for _, grad in pairs], keep_graph=True, create_graph=create_graph,
+                captures=captures, accumulate=False, ends_at_captures=True,
+            )
+        )  # fmt: skip
+        return [None if catch is None else next(arrived) for catch in self.catches]
 
     def release_saved_tensors(self) -> None:
-        super().release_saved_tensors()
-        self.reader.release_saved_tensors()
-        self.released, self.leaves, self.results = True, {}, []
+        self.released, self.output_grad = True, None
+        if self.chain is not None:
+            for step in self.steps:
+                step.release_saved_tensors()
 
     def _read_saved(self, public: str, *, raw: bool) -> Any:
-        try:
-            return super()._read_saved(public, raw=raw)
-        except AttributeError:  # a number or a size that the operation's own node saved
-            return self.reader._read_saved(saved_under(self, public), raw=raw)
+        own = saved_under(self, public)
+        if own != "grad_output":
+            return self.reader._read_saved(own, raw=raw)
+        if self.released:
+            raise freed(self)
+        return self.output_grad
 
 
 @cache

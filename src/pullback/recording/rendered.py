@@ -39,7 +39,6 @@ _SCOPE = {
     "derivative_not_implemented": derivative_not_implemented,
     "double_pullback": double_pullback,
     "forward_not_implemented": forward_not_implemented,
-    "freed": freed,
     "as_saved": as_saved,
     "raise_stale": raise_stale,
     "rounded": rounded,
@@ -96,13 +95,35 @@ def differentiable_rule(name: str) -> Callable[..., Any]:
 
 
 def apply_rarely(node: Node, grads: Sequence[Any], edges: Any) -> Any:
-    """Refuse to run a node a second time, or compute its gradients in float32 and round each once.
+    """Refuse to run a node whose saved tensors are gone, or compute its gradients in float32 and round each once.
 
     Several steps in half precision would round too often.
     """
     if node.released:
-        raise freed(node)
+        refuse_freed(node, edges)
+        return node.apply(grads, edges)
     return _rule_in_float32(node.operation)(node, grads, edges)
+
+
+def refuse_freed(node: Node, edges: Any) -> None:
+    """Raise if a gradient that is asked of a released node reads a saved tensor; if none does, it may run again."""
+    reads = _reads_saved(node.operation)()
+    if reads is None or any(edge is not None and read for edge, read in zip(edges, reads, strict=True)):
+        raise freed(node)
+    node.released = False
+
+
+@_once
+def _reads_saved(name: str) -> Callable[[], tuple[bool, ...] | None]:
+    """Whether the gradient of each input reads a saved tensor; None where an input is a list."""
+    from pullback.rules.emit_apply import has_list
+    from pullback.rules.saved_values import saved_values
+
+    operation = read_operation(name)
+    saved = saved_values(operation)
+    readers = {reader for tensor in saved.tensors() for reader in saved.readers(tensor)}
+    reads = None if has_list(operation) else tuple(p.name in readers for p in operation.inputs)
+    return lambda: reads
 
 
 @_once
@@ -130,7 +151,7 @@ def tangent_of(name: str) -> Callable[..., Any]:
 
 def _compiled(name: str, body: list[str], scope: dict[str, Any], title: str) -> Callable[..., Any]:
     text = "\n".join([f"def {name}(self, grads, edges):", *["    " + line for line in body], ""])
-    made: Callable[..., Any] = run_text(text, title, {**_SCOPE, **scope})[name]
+    made: Callable[..., Any] = run_text(text, title, {**_SCOPE, "refuse_freed": refuse_freed, **scope})[name]
     return made
 
 
@@ -152,7 +173,7 @@ def read_operation(name: str) -> Any:
         for (parameter, role, keyword_only), annotation in zip(record.parameters, record.annotations, strict=True)
     )
     path, tree = read_family(record.family)
-    kernel = Kernel(name, "", parameters, record.outputs > 1, "", path, 0)
+    kernel = Kernel(name, "", parameters, "", path, 0)
     wanted = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name in (name, f"{name}_tangent")]
     return read_rules_of(wanted, path, {name: kernel})[name]
 

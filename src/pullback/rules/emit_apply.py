@@ -55,7 +55,7 @@ def emit_body(operation: Operation, path: Path) -> list[str]:
     if path.on_arrays and not path.widened and tests:
         out += [f"if {' or '.join(tests)}:", "    return apply_rarely(self, grads, edges)"]
     elif saved.tensors():
-        out += ["if self.released:", "    raise freed(self)"]
+        out += ["if self.released:", "    refuse_freed(self, edges)"]
     if len(rule.lines) == 1 and rule.lines[0].not_implemented is None:
         if _reads(operation, rule.lines[0])["grad"] == 1 and path.on_arrays and not path.widened:
             path.inlined["grad"] = "grads[0]"

@@ -124,7 +124,7 @@ def refusing(operation: Operation, work: list[str], call: str) -> list[str]:
     """The work and the kernel's call, with the words for wrong arguments around what may fail. See Note [Refusals]."""
     if operation.only_tensors and operation.broadcasts:
         before, tried, kind = work, [call], "(ValueError, MemoryError)"
-    elif operation.only_tensors and len(operation.kernel.tensors) < 2:
+    elif operation.only_tensors and len(operation.kernel.tensors) < 2 and not operation.kernel.explains_failure:
         before, tried, kind = work, [call], "MemoryError"
     else:
         before, tried, kind = [], [*work, call], "Exception"

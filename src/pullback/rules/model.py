@@ -40,12 +40,13 @@ class Kernel:
     name: str
     module: str
     parameters: tuple[Parameter, ...]
-    returns_tuple: bool
     doc: str
     path: Path
     line: int
     has_check: bool = False
     """Whether a function of checks/ looks at the arguments first, called by the operation. See Note [Checks]."""
+    explains_failure: bool = False
+    """Whether a function of checks/ is asked for the words where the kernel failed."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)

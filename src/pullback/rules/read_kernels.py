@@ -51,12 +51,12 @@ def read_kernels(folder: Path, refusals: list[Refusal]) -> dict[str, Kernel]:
 
 
 @cache
-def _names_checked(path: Path) -> set[str]:
-    """The kernels of a file for which checks/ has a function."""
+def _checks_of(path: Path) -> dict[str, bool]:
+    """The kernels of a file for which checks/ has a function, with whether that is asked after a failure alone."""
     file = path.parent.parent / "checks" / path.name
     found = ast.parse(file.read_text(), str(file)).body if file.exists() else []
     functions = [statement for statement in found if isinstance(statement, ast.FunctionDef)]
-    return {function.name for function in functions if not function.decorator_list}
+    return {function.name: bool(function.decorator_list) for function in functions}
 
 
 def read_kernel(function: ast.FunctionDef, path: Path) -> Kernel:
@@ -66,11 +66,11 @@ def read_kernel(function: ast.FunctionDef, path: Path) -> Kernel:
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     parameters = [_parameter(a, d, False) for a, d in zip(positional, defaults, strict=True)]
     parameters += [_parameter(a, d, True) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
-    returns = ast.unparse(function.returns) if function.returns else ""
     doc = (ast.get_docstring(function) or "").strip()
+    after_failure = _checks_of(path).get(function.name)
+    has_check = after_failure is False and "checked" not in map(ast.unparse, function.decorator_list)
     return Kernel(
-        function.name, path.stem, tuple(parameters), returns.startswith(("tuple", "list")), doc, path, function.lineno,
-        function.name in _names_checked(path) and "checked" not in map(ast.unparse, function.decorator_list),
+        function.name, path.stem, tuple(parameters), doc, path, function.lineno, has_check, after_failure is True
     )  # fmt: skip
 
 

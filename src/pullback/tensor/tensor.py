@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pullback.backend.array_module import element_strides, ndarray, storage_offset
-from pullback.backend.device import CPU, device, device_of, in_use
+from pullback.backend.device import CPU, device, device_of, lie_apart
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
 from pullback.errors import captured_modification, refused_call, wrong_type
@@ -233,7 +233,7 @@ class Tensor(TensorBase):
             raise RuntimeError("requires_grad must be a bool")
         if self._requires_grad and self._has_edge():
             raise self._not_a_leaf()
-        self._set_requires_grad(value)
+        self._set_requires_grad(value, assigned=True)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -263,14 +263,16 @@ class Tensor(TensorBase):
             "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
         )
 
-    def _set_requires_grad(self, value: bool) -> None:
+    def _set_requires_grad(self, value: bool, assigned: bool = False) -> None:
         if self._requires_grad and self._has_edge():
             if value:
                 return
             raise self._not_a_leaf()
         if value and not is_float_or_complex(self._array.dtype):
-            raise RuntimeError("only Tensors of floating point dtype can require gradients: "
-                               f"this one is {self.dtype}")  # fmt: skip
+            raise RuntimeError(
+                f"only Tensors of floating point {'and complex ' if assigned else ''}dtype can require gradients: this one "
+                f"is {self.dtype}"
+            )
         if value and self._extra is not None and self._extra.inference and not switches.inference_mode:
             origin = self._counter.origin() if isinstance(self._counter, InferenceVersion) else ""
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. "
@@ -376,6 +378,8 @@ class Tensor(TensorBase):
     def grad_dtype(self, value: Dtype | None) -> None:
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if value is not None and not isinstance(value, Dtype):
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}")
         if value is not None and self._grad is not None and self._grad.dtype is not value:
             raise RuntimeError(f"Cannot set grad_dtype to {value} because there is already a gradient of dtype "
                                f"{self._grad.dtype}: set .grad to None first")  # fmt: skip
@@ -494,6 +498,11 @@ class Tensor(TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._requires_grad and not is_float_or_complex(value._array.dtype):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if not may_take_data(self, value):
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: "
+                f"{describe_type(self)} and {describe_type(value)}"
+            )
         self._leave_accumulator(value._array, keep=value._array.dtype == self._array.dtype)
         former, self._array = self._array, value._array
         self._share_mirror(value)
@@ -593,6 +602,14 @@ class Tensor(TensorBase):
     @_backward_hooks.deleter
     def _backward_hooks(self) -> None:
         raise RuntimeError("Deletion of _backwards_hooks not allowed! Call remove() of the handles instead.")
+
+    @property
+    def _post_accumulate_grad_hooks(self) -> Any:
+        return self._extra.post_accumulate_hooks if self._extra is not None else None
+
+    @_post_accumulate_grad_hooks.setter
+    def _post_accumulate_grad_hooks(self, value: Any) -> None:
+        self._require_extra().post_accumulate_hooks = value
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         from pullback.serialization.pullback_tensors import reduce_tensor  # lazy: files are above this layer
@@ -711,14 +728,15 @@ def _check_assigned_grad(tensor: Tensor, value: Any) -> None:
     if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{scalar_type_name(value._array.dtype).lower()}' to a tensor with "
-            f"grad_dtype '{scalar_type_name(wanted.numpy_dtype)}'. The gradient must match the tensor's grad_dtype."
+            f"grad_dtype '{scalar_type_name(wanted.numpy_dtype)}'. The gradient must match the tensor's grad_dtype "
+            "(defaults to the tensor's dtype): cast it, or set grad_dtype of the tensor."
         )
     if value._array.shape != tensor._array.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor of size "
             f"'{list(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
         )
-    if in_use and value.device != tensor.device:
+    if lie_apart(value._array, tensor._array):
         raise RuntimeError(
             f"attempting to assign a gradient with device type '{value.device}' to a tensor with device type "
             f"'{tensor.device}'. Please ensure that the gradient and the tensor are on the same device"
@@ -731,6 +749,15 @@ def attach_methods(methods: Mapping[str, Any]) -> None:
         setattr(Tensor, name, function)
 
 
+def may_take_data(tensor: Tensor, value: Tensor) -> bool:
+    """Whether `tensor.data = value` is possible: not between a tensor without values, or a sparse one, and another."""
+    if tensor.is_sparse != value.is_sparse:
+        return False
+    return type(value._array) is type(tensor._array) or "meta" not in (tensor.device.type, value.device.type)
+
+
 def describe_type(tensor: Tensor) -> str:
-    """PyTorch's name for the tensor's type, as in `torch.FloatTensor`."""
-    return type_name(tensor._array.dtype)
+    """PyTorch's name for the tensor's type, as in `torch.FloatTensor` and `torch.sparse.FloatTensor`."""
+    name = type_name(tensor._array.dtype)
+    kind = "sparse" if tensor.is_sparse else "meta" if tensor.device.type == "meta" else None
+    return name if kind is None else name.replace(".", f".{kind}.", 1)

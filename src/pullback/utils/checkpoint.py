@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pullback.autograd.differentiation import backward
@@ -18,6 +19,7 @@ from pullback.autograd.graph import saved_tensors_hooks
 from pullback.backend.device import known_libraries
 from pullback.engine.engine import current_graph_task
 from pullback.modes.saved_tensor_hooks import unseen
+from pullback.modes.source_lines import SourceLine, source_line
 from pullback.modes.user_warnings import warn_user
 from pullback.random import get_rng_state, set_rng_state
 from pullback.tensor.tensor import Tensor
@@ -238,7 +240,11 @@ class _Frame:
         self.check = check
         self.recompute_context = recompute_context
         self.debug = debug
+        self.caller = source_line()
         self.holders: list[weakref.ref[_Holder]] = []
+        self.lines: list[SourceLine | None] = []
+        self.lines_again: list[SourceLine | None] = []
+        """The user's lines at which the original run and the latest one saved their tensors."""
         self.input_node: Any = None
         self.arguments: list[Any] = []
         self.counts: dict[Any, int] = {}
@@ -252,6 +258,7 @@ class _Frame:
     def pack(self, tensor: Any) -> _Holder:
         holder = _Holder(tensor, self.check)
         self.holders.append(weakref.ref(holder))
+        self.lines.append(source_line())
         return holder
 
     def unpack(self, holder: _Holder) -> Any:
@@ -305,6 +312,7 @@ class _Frame:
         saved = iter(self.input_node.saved_tensors if self.input_node is not None else ())
         arguments = [next(saved) if marker is _TENSOR else marker for marker in self.arguments]
         self.counts[key] = 0
+        self.lines_again.clear()
         hooks = saved_tensors_hooks(unseen(lambda t: self._fill(key, t)), _same)
         log = _operation_log(self.recompute_log) if self.debug else contextlib.nullcontext()
         try:
@@ -319,6 +327,7 @@ class _Frame:
         value = tensor.detach() if tensor._requires_grad else tensor
         index = self.counts[key]
         self.counts[key] = index + 1
+        self.lines_again.append(source_line())
         if index < len(self.holders):
             holder = self.holders[index]()
             if holder is not None:
@@ -360,7 +369,30 @@ class _Frame:
         )
 
     def _tip(self) -> str:
-        return "" if self.debug else "\nPass debug=True to checkpoint to see the operations of both runs."
+        tip = "" if self.debug else "\nPass debug=True to checkpoint to see the operations of both runs."
+        return f"{self._told_parting()}{tip}"
+
+    def _parting(self) -> tuple[int, SourceLine | None, SourceLine | None] | None:
+        """The first tensor that the runs saved at different places, and these; None in place of what was not saved."""
+        if None in self.lines or None in self.lines_again:
+            return None  # source lines are off
+        for position, (before, again) in enumerate(zip_longest(self.lines, self.lines_again)):
+            if before is not None and self.caller is not None and before.code is self.caller.code:
+                continue  # no line of the user's inside of the region: only who called it is known
+            # The modules around are others: the second run is called by backward.
+            if before is None or again is None or (before.code, before.offset) != (again.code, again.offset):
+                return position, before, again
+        return None
+
+    def _told_parting(self) -> str:
+        parting = self._parting()
+        if parting is None:
+            return ""
+        before, again = ("nothing more" if line is None else f"at {line.describe()}" for line in parting[1:])
+        return (
+            f"\nThe runs part at the tensor at position {parting[0]}: the forward saved {before}, the recomputation "
+            f"{again}. The function must do the same each time it is called."
+        )
 
 
 class _OutsideOfBackward:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.graph.node import next_sequence_nr
+from pullback.modes.guards import guarded
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
 from pullback.utils._python_dispatch import TorchDispatchMode
@@ -156,25 +157,36 @@ class FlopCounterMode(TorchDispatchMode):
         self.flop_counts.clear()
         self.flop_counts["Global"]  # there even if nothing is counted
         _register_formulas()
-        from pullback.nn.modules import module as modules  # lazy: modules are above this layer
+        from pullback.nn.modules.module_hooks import watch_modules  # lazy: modules are above this layer
 
-        self._handles = [
-            modules.register_module_forward_pre_hook(lambda module, args: self._enter_module(module)),
-            modules.register_module_forward_hook(lambda module, args, output: self._leave_module(), always_call=True),
-        ]
-        super().__enter__()
+        outer = self._outer
+        try:
+            watch_modules(self._enter_module, self._leave_module)
+            super().__enter__()
+        except BaseException:
+            self._forget_modules()
+            if self._outer is not outer:  # interrupted behind the push: see Note [Guards]
+                super().__exit__()
+            raise
         return self
 
+    @guarded
     def __exit__(self, *exception: object) -> None:
-        super().__exit__(*exception)
-        for handle in self._handles:
-            handle.remove()
+        if self._outer:  # not left yet
+            super().__exit__(*exception)
+        self._forget_modules()
         if self.display:
             print(self.get_table(self.depth))
 
+    @guarded
+    def _forget_modules(self) -> None:
+        from pullback.nn.modules.module_hooks import unwatch_modules  # lazy: modules are above this layer
+
+        unwatch_modules(self._enter_module, self._leave_module)
+
     # Modules on the way.
 
-    def _enter_module(self, module: Any) -> None:
+    def _enter_module(self, module: Any, args: Any) -> None:
         if id(module) not in self._names:
             root = type(module).__name__
             for name, inner in module.named_modules():
@@ -182,7 +194,7 @@ class FlopCounterMode(TorchDispatchMode):
         self._running.append(self._names[id(module)])
         self._note_place()
 
-    def _leave_module(self) -> None:
+    def _leave_module(self, module: Any, args: Any, output: Any) -> None:
         self._running.pop()
         self._note_place()
 

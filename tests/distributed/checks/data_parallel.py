@@ -148,6 +148,18 @@ def check_unused_parameters_are_found() -> None:
         assert module.module.never.weight.grad is None
 
 
+def check_gradients_add_up_where_some_ranks_leave_parameters_out() -> None:
+    for options in ({}, {"gradient_as_bucket_view": True}):
+        module = DistributedDataParallel(Branches(), find_unused_parameters=True, **options)
+        for expected in (0.5, 1.0):  # rank 0 still has the average of the first pass when rank 1 has that and 1 more
+            module(pullback.ones(1, 2), both=RANK == 1).sum().backward()
+            assert module.module.second.bias.grad.tolist() == [expected, expected]
+        output = module(pullback.ones(1, 2), both=RANK == 1)
+        module.zero_grad()
+        output.sum().backward()
+        assert module.module.second.bias.grad.tolist() == [0.5, 0.5]
+
+
 def check_unused_parameters_without_the_option_are_refused() -> None:
     module = DistributedDataParallel(Branches())
     module(pullback.ones(1, 2)).sum().backward()
@@ -334,7 +346,8 @@ def check_uneven_inputs_can_be_an_error_for_all() -> None:
             for _ in range(1 + RANK):
                 module(pullback.ones(1, 1)).sum().backward()
 
-    with pytest.raises(RuntimeError, match="Detected at least one rank that exhausted inputs"):
+    said = "Detected at least one rank that exhausted inputs" if RANK else "Rank 0 exhausted all inputs"
+    with pytest.raises(RuntimeError, match=said):
         train()
 
 

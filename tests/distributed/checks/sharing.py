@@ -78,7 +78,7 @@ def check_shared_optimizer_state_is_brought_together_and_loaded() -> None:
         pullback.optim.Adam, lr=0.01,
     )  # fmt: skip
     train(optimizer, module)
-    with pytest.raises(RuntimeError, match="Optimizer state has not been consolidated on this rank"):
+    with pytest.raises(RuntimeError, match=r"Optimizer state has not been consolidated on this rank\. Please"):
         optimizer.state_dict()
     optimizer.consolidate_state_dict(to=0)
     boxes: list[Any] = [optimizer.state_dict() if RANK == 0 else None]

@@ -247,3 +247,8 @@ default_generator.seed()
 def chosen(generator: Generator | None) -> Generator:
     """The generator that an argument `generator` means."""
     return default_generator if generator is None else generator
+
+
+def numpy_random_state(seed: int) -> np.random.RandomState:
+    """NumPy's own older generator, for the few places where PyTorch draws from it."""
+    return np.random.RandomState(seed)

@@ -1,10 +1,10 @@
 """What kernels that are not elementwise mean in steps, a file per family.
 
 Each function has the arguments of the kernel of its name, with places for arrays; what it does not cover raises
-NotLowered, and the kernel is called as it is.
+NotLowered, and the kernel is called as it is. One that gives None leaves an elementwise kernel to its own text.
 """
 
-from pullback.compiling.lowered import casts, joining, losses, products, reductions, softmaxes
+from pullback.compiling.lowered import casts, joining, losses, parts, products, reductions, softmaxes
 from pullback.compiling.lowered.common import LOWERINGS
 from pullback.compiling.lowered.numpy_functions import BY_FUNCTION, lower_ufunc
 
@@ -15,6 +15,7 @@ __all__ = [
     "joining",
     "losses",
     "lower_ufunc",
+    "parts",
     "products",
     "reductions",
     "softmaxes",

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback.compiling.lowered.casts import filled
 from pullback.compiling.lowered.common import axes_of, floating, identity, lowering
 from pullback.compiling.lowering import Lowering, NotLowered, Symbol, apply, as_expression, choose, drop_axes
 from pullback.compiling.steps import Place, row_major
@@ -107,14 +106,6 @@ def cat_back(lower: Lowering, grad: Place, shapes: Any, dtypes: Any, dim: int) -
 
 
 @lowering
-def stack_back(lower: Lowering, grad: Place, dtypes: Any, dim: int) -> tuple[Place, ...]:
-    if any(dtype != grad.dtype for dtype in dtypes):
-        raise NotLowered("several dtypes")
-    made: tuple[Place, ...] = unbind(lower, grad, dim)
-    return made
-
-
-@lowering
 def linalg_cross(lower: Lowering, input: Place, other: Place, *, dim: int = -1) -> Place:
     floating(input, other)
     if input.shape != other.shape:
@@ -140,31 +131,6 @@ def logsumexp(lower: Lowering, input: Place, dim: Any, keepdim: bool = False) ->
     total = lower.reduce("sum", lower.map(lambda x, t: apply("exp", x - t), input, top), axes)
     made = lower.map(lambda s, t: apply("log", s) + t, total, top)
     return made if keepdim else drop_axes(made, axes)
-
-
-@lowering
-def place_part(
-    lower: Lowering, part: Place, shape: tuple[int, ...], dim: int, start: int, end: int, step: int
-) -> Place:
-    floating(part)
-    out = filled(lower, tuple(shape), part.dtype, 0.0)
-    out.storage.is_pieced = True
-    at = (*[slice(None)] * dim, slice(start, end, step) if step else start, ...)
-    window = lower.window(out, lambda array: array[at])
-    lower.map(identity, part, out=window)
-    return out
-
-
-@lowering
-def select_back(lower: Lowering, input: Place, shape: tuple[int, ...], dim: int, index: int) -> Place:
-    return place_part(lower, input, shape, dim, index, 0, 0)
-
-
-@lowering
-def slice_back(
-    lower: Lowering, input: Place, shape: tuple[int, ...], dim: int, start: int, end: int, step: int
-) -> Place:
-    return place_part(lower, input, shape, dim, start, end, step)
 
 
 @lowering

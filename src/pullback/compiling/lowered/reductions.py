@@ -90,15 +90,6 @@ def mean_grad(lower: Lowering, grad: Place, shape: tuple[int, ...], dim: Any, ke
 
 
 @lowering
-def restore_reduced(lower: Lowering, input: Place, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Place:
-    if keepdim or tuple(shape) == ():
-        return input
-    if dim is None or dim == ():
-        return input.windowed((1,) * len(shape), (0,) * len(shape))
-    return input.with_ones([d % len(shape) for d in dim])
-
-
-@lowering
 def amax(lower: Lowering, input: Place, dim: Any = (), keepdim: bool = False) -> Place:
     floating(input)
     axes = axes_of(input, dim)

@@ -25,7 +25,7 @@ def softmax(lower: Lowering, input: Place, dim: int) -> Place:
 
 
 @lowering
-def softmax_grad(lower: Lowering, grad: Place, result: Place, dim: int) -> Place:
+def softmax_backward_data(lower: Lowering, grad: Place, result: Place, dim: int) -> Place:
     floating(grad, result)
     product = lower.map(lambda g, y: g * y, grad, result)
     total = lower.reduce("sum", product, _along(result, dim))
@@ -43,7 +43,7 @@ def log_softmax(lower: Lowering, input: Place, dim: int) -> Place:
 
 
 @lowering
-def log_softmax_grad(lower: Lowering, grad: Place, result: Place, dim: int) -> Place:
+def log_softmax_backward_data(lower: Lowering, grad: Place, result: Place, dim: int) -> Place:
     floating(grad, result)
     total = lower.reduce("sum", grad, _along(result, dim))
     return lower.map(lambda g, y, t: g - apply("exp", y) * t, grad, result, total)

@@ -9,9 +9,6 @@ KERNELS: dict[str, Any] = {
     "relu": ((("input", "ARRAY", ...),), False, (
         ('True', '', 'maximum_of(input, (REAL)0)'),
     )),
-    "relu_grad": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), False, (
-        ('True', '', '((result <= (REAL)0) ? (REAL)0 : grad)'),
-    )),
     "sigmoid": ((("input", "ARRAY", ...),), False, (
         ('True', '', '((REAL)1 / ((REAL)1 + exp((-input))))'),
     )),
@@ -90,13 +87,13 @@ KERNELS: dict[str, Any] = {
         ('True', '', '((input <= (REAL)threshold) ? (REAL)0 : output_grad)'),
     )),
     "hardshrink_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("lambd", "NUMBER", ...),), False, (
-        ('True', '', '((fabs(input) > (REAL)lambd) ? output_grad : (REAL)0)'),
+        ('True', '', '((fabs(input) <= (REAL)lambd) ? (REAL)0 : output_grad)'),
     )),
     "softshrink_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("lambd", "NUMBER", ...),), False, (
-        ('True', '', '((fabs(input) > (REAL)lambd) ? output_grad : (REAL)0)'),
+        ('True', '', '((fabs(input) <= (REAL)lambd) ? (REAL)0 : output_grad)'),
     )),
     "hardtanh_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("min_val", "NUMBER", ...), ("max_val", "NUMBER", ...),), False, (
-        ('True', '', '(((input > (REAL)min_val) & (input < (REAL)max_val)) ? output_grad : (REAL)0)'),
+        ('True', '', '(((input <= (REAL)min_val) | (input >= (REAL)max_val)) ? (REAL)0 : output_grad)'),
     )),
     "hardsigmoid_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...),), False, (
         ('True', '', '(((input > (REAL)(-3)) & (input < (REAL)3)) ? (output_grad / (REAL)6) : (REAL)0)'),
@@ -105,7 +102,7 @@ KERNELS: dict[str, Any] = {
         ('True', '', '((input <= (REAL)(-3)) ? (REAL)0 : ((input < (REAL)3) ? (output_grad * ((input / (REAL)3) + (REAL)0.5)) : output_grad))'),
     )),
     "elu_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("alpha", "NUMBER", ...), ("scale", "NUMBER", ...), ("input_scale", "NUMBER", ...),), False, (
-        ('True', 'const REAL below = ((output_grad * exp((((input < (REAL)0) ? input : (REAL)0) * (REAL)input_scale))) * (REAL)((alpha * scale) * input_scale));', '((input > (REAL)0) ? (output_grad * (REAL)scale) : below)'),
+        ('True', 'const REAL below = ((output_grad * exp((((input < (REAL)0) ? input : (REAL)0) * (REAL)input_scale))) * (REAL)((alpha * scale) * input_scale));', '((input <= (REAL)0) ? below : (output_grad * (REAL)scale))'),
     )),
     "leaky_relu_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("negative_slope", "NUMBER", ...),), False, (
         ('True', '', '((input > (REAL)0) ? output_grad : (output_grad * (REAL)negative_slope))'),
@@ -217,13 +214,14 @@ KERNELS: dict[str, Any] = {
         ('not (nan is None) and not (posinf is None) and not (neginf is None)', 'const REAL replaced = ((input != input) ? (REAL)nan : input); const REAL replaced_2 = ((input == (REAL)INFINITY) ? (REAL)posinf : replaced);', '((input == (REAL)(-INFINITY)) ? (REAL)neginf : replaced_2)'),
     )),
     "pow_scalar": ((("input", "ARRAY", ...), ("exponent", "NUMBER", ...),), False, (
-        ('(exponent == 1.0)', None, None),
-        ('not (exponent == 1.0) and (exponent == 2.0)', '', '(input * input)'),
-        ('not (exponent == 1.0) and not (exponent == 2.0) and (exponent == 3.0)', '', '((input * input) * input)'),
-        ('not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and (exponent == -2.0)', '', '((REAL)1 / (input * input))'),
-        ('not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and not (exponent == -2.0) and (exponent == -0.5)', '', '((REAL)1 / sqrt(input))'),
-        ('not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and not (exponent == -2.0) and not (exponent == -0.5) and (exponent == 0.5)', '', 'sqrt(input)'),
-        ('not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and not (exponent == -2.0) and not (exponent == -0.5) and not (exponent == 0.5)', None, None),
+        ('(exponent == 0.0)', '', '(REAL)1.0'),
+        ('not (exponent == 0.0) and (exponent == 1.0)', None, None),
+        ('not (exponent == 0.0) and not (exponent == 1.0) and (exponent == 2.0)', '', '(input * input)'),
+        ('not (exponent == 0.0) and not (exponent == 1.0) and not (exponent == 2.0) and (exponent == 3.0)', '', '((input * input) * input)'),
+        ('not (exponent == 0.0) and not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and (exponent == -2.0)', '', '((REAL)1 / (input * input))'),
+        ('not (exponent == 0.0) and not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and not (exponent == -2.0) and (exponent == -0.5)', '', '((REAL)1 / sqrt(input))'),
+        ('not (exponent == 0.0) and not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and not (exponent == -2.0) and not (exponent == -0.5) and (exponent == 0.5)', '', 'sqrt(input)'),
+        ('not (exponent == 0.0) and not (exponent == 1.0) and not (exponent == 2.0) and not (exponent == 3.0) and not (exponent == -2.0) and not (exponent == -0.5) and not (exponent == 0.5)', None, None),
     )),
     "sqrt": ((("input", "ARRAY", ...),), False, (
         ('True', '', 'sqrt(input)'),
@@ -371,6 +369,9 @@ KERNELS: dict[str, Any] = {
     "rad2deg": ((("input", "ARRAY", ...),), False, (
         ('True', '', '(input * (REAL)57.29577951308232)'),
     )),
+    "relu_grad_of_input": ((("grad", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
+        ('True', '', '((result <= (REAL)0) ? (REAL)0 : grad)'),
+    )),
     "silu_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', 'const REAL gate = ((REAL)1 / ((REAL)1 + exp((-input))));', '((grad * gate) * ((input * ((REAL)1 - gate)) + (REAL)1))'),
     )),
@@ -378,7 +379,7 @@ KERNELS: dict[str, Any] = {
         ('True', 'const REAL input_2 = exp(input); const REAL input_3 = log1p(input_2); const REAL squashed = tanh(input_3);', '(grad * (squashed + ((input * ((REAL)1 / ((REAL)1 + exp((-input))))) * ((REAL)1 - (squashed * squashed)))))'),
     )),
     "celu_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("alpha", "NUMBER", ...),), True, (
-        ('(alpha != 0)', 'const REAL below = ((grad * exp((((input < (REAL)0) ? input : (REAL)0) * (REAL)(1.0 / alpha)))) * (REAL)((alpha * 1.0) * (1.0 / alpha)));', '((input > (REAL)0) ? (grad * (REAL)1) : below)'),
+        ('(alpha != 0)', 'const REAL below = ((grad * exp((((input < (REAL)0) ? input : (REAL)0) * (REAL)(1.0 / alpha)))) * (REAL)((alpha * 1.0) * (1.0 / alpha)));', '((input <= (REAL)0) ? below : (grad * (REAL)1))'),
         ('not (alpha != 0)', None, None),
     )),
     "prelu_kernel_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("weight", "ARRAY", ...),), True, (
@@ -542,13 +543,14 @@ KERNELS: dict[str, Any] = {
     )),
     "pow_scalar_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("exponent", "NUMBER", ...),), True, (
         ('(exponent == 0.0)', None, None),
-        ('not (exponent == 0.0) and ((exponent - 1.0) == 1.0)', '', '(grad * (input * (REAL)exponent))'),
-        ('not (exponent == 0.0) and not ((exponent - 1.0) == 1.0) and ((exponent - 1.0) == 2.0)', '', '(grad * ((input * input) * (REAL)exponent))'),
-        ('not (exponent == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and ((exponent - 1.0) == 3.0)', '', '(grad * (((input * input) * input) * (REAL)exponent))'),
-        ('not (exponent == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and ((exponent - 1.0) == -2.0)', '', '(grad * (((REAL)1 / (input * input)) * (REAL)exponent))'),
-        ('not (exponent == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and ((exponent - 1.0) == -0.5)', '', '(grad * (((REAL)1 / sqrt(input)) * (REAL)exponent))'),
-        ('not (exponent == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and ((exponent - 1.0) == 0.5)', '', '(grad * (sqrt(input) * (REAL)exponent))'),
-        ('not (exponent == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and not ((exponent - 1.0) == 0.5)', None, None),
+        ('not (exponent == 0.0) and ((exponent - 1.0) == 0.0)', '', '(grad * (REAL)(1.0 * exponent))'),
+        ('not (exponent == 0.0) and not ((exponent - 1.0) == 0.0) and ((exponent - 1.0) == 1.0)', '', '(grad * (input * (REAL)exponent))'),
+        ('not (exponent == 0.0) and not ((exponent - 1.0) == 0.0) and not ((exponent - 1.0) == 1.0) and ((exponent - 1.0) == 2.0)', '', '(grad * ((input * input) * (REAL)exponent))'),
+        ('not (exponent == 0.0) and not ((exponent - 1.0) == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and ((exponent - 1.0) == 3.0)', '', '(grad * (((input * input) * input) * (REAL)exponent))'),
+        ('not (exponent == 0.0) and not ((exponent - 1.0) == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and ((exponent - 1.0) == -2.0)', '', '(grad * (((REAL)1 / (input * input)) * (REAL)exponent))'),
+        ('not (exponent == 0.0) and not ((exponent - 1.0) == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and ((exponent - 1.0) == -0.5)', '', '(grad * (((REAL)1 / sqrt(input)) * (REAL)exponent))'),
+        ('not (exponent == 0.0) and not ((exponent - 1.0) == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and ((exponent - 1.0) == 0.5)', '', '(grad * (sqrt(input) * (REAL)exponent))'),
+        ('not (exponent == 0.0) and not ((exponent - 1.0) == 0.0) and not ((exponent - 1.0) == 1.0) and not ((exponent - 1.0) == 2.0) and not ((exponent - 1.0) == 3.0) and not ((exponent - 1.0) == -2.0) and not ((exponent - 1.0) == -0.5) and not ((exponent - 1.0) == 0.5)', None, None),
     )),
     "pow_base_grad_of_exponent": ((("grad", "ARRAY", ...), ("exponent", "ARRAY", ...), ("input", "NUMBER", ...), ("result", "ARRAY", ...),), True, (
         ('(input == 0.0)', None, None),
@@ -631,7 +633,7 @@ KERNELS: dict[str, Any] = {
         ('True', 'const REAL input_2 = (-(input * input));', '((exp(input_2) * (REAL)(-1.1283791670955126)) * grad)'),
     )),
     "erfcx_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
-        ('True', 'const REAL shown = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126); const REAL exact = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126);', '(exact * grad)'),
+        ('True', 'const REAL exact = ((((REAL)2 * input) * result) - (REAL)1.1283791670955126);', '(exact * grad)'),
     )),
     "erfinv_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', 'const REAL input_2 = erfinv(input); const REAL input_3 = (input_2 * input_2);', '((exp(input_3) * (REAL)0.886226925452758) * grad)'),
@@ -679,10 +681,10 @@ KERNELS: dict[str, Any] = {
         ('True', '', '(grad * ((result * result) + (REAL)1))'),
     )),
     "asin_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL shown = (((-input) * input) + (REAL)1); const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * ((REAL)1 / sqrt(exact)))'),
+        ('True', 'const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * ((REAL)1 / sqrt(exact)))'),
     )),
     "acos_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL shown = (((-input) * input) + (REAL)1); const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * (-((REAL)1 / sqrt(exact))))'),
+        ('True', 'const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '(grad * (-((REAL)1 / sqrt(exact))))'),
     )),
     "atan_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', '', '(grad / ((input * input) + (REAL)1))'),
@@ -694,10 +696,10 @@ KERNELS: dict[str, Any] = {
         ('True', 'const REAL input_2 = ((input * input) + (REAL)1);', '(grad * ((REAL)1 / sqrt(input_2)))'),
     )),
     "acosh_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL shown = ((input * input) - (REAL)1); const REAL exact = ((input - (REAL)1) * (input + (REAL)1));', '(grad * ((REAL)1 / sqrt(exact)))'),
+        ('True', 'const REAL exact = ((input - (REAL)1) * (input + (REAL)1));', '(grad * ((REAL)1 / sqrt(exact)))'),
     )),
     "atanh_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL shown = ((REAL)1 - (input * input)); const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '((grad * (REAL)1) / exact)'),
+        ('True', 'const REAL exact = (((REAL)1 - input) * ((REAL)1 + input));', '((grad * (REAL)1) / exact)'),
     )),
     "hypot_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("result", "ARRAY", ...),), True, (
         ('True', '', '((grad * input) / result)'),
@@ -712,7 +714,7 @@ KERNELS: dict[str, Any] = {
         ('True', '', '(grad * (REAL)57.29577951308232)'),
     )),
     "sinc_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL angle = (input * (REAL)3.141592653589793); const REAL area = ((input * input) * (REAL)3.141592653589793); const REAL angle_2 = (input * (REAL)3.141592653589793); const REAL square = (angle_2 * angle_2); const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14)))))); const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail)))))))); const REAL far = (((angle_2 * cos(angle_2)) - sin(angle_2)) / (input * angle_2)); const REAL shown = (((angle * cos(angle)) - sin(angle)) / area); const REAL exact = ((fabs(angle_2) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle_2) * near) : far);', '((area == (REAL)0) ? (REAL)0 : (grad * exact))'),
+        ('True', 'const REAL angle = (input * (REAL)3.141592653589793); const REAL area = ((input * input) * (REAL)3.141592653589793); const REAL angle_2 = (input * (REAL)3.141592653589793); const REAL square = (angle_2 * angle_2); const REAL tail = ((REAL)2.505210838544172e-07 - (square * ((REAL)1.9270852604185937e-09 - (square * ((REAL)1.0706029224547743e-11 - (square * (REAL)4.498331606952833e-14)))))); const REAL near = ((REAL)0.3333333333333333 - (square * ((REAL)0.03333333333333333 - (square * ((REAL)0.0011904761904761906 - (square * ((REAL)2.2045855379188714e-05 - (square * tail)))))))); const REAL far = (((angle_2 * cos(angle_2)) - sin(angle_2)) / (input * angle_2)); const REAL exact = ((fabs(angle_2) < (REAL)1) ? (((REAL)(-3.141592653589793) * angle_2) * near) : far);', '((area == (REAL)0) ? (REAL)0 : (grad * exact))'),
     )),
 }
 # fmt: on

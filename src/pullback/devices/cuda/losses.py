@@ -2,7 +2,7 @@
 
 Targets and indices are looked at by the kernels. One that is not a class, or not a row, is told to the host through memory
 that both see, and raised when the host next reads a value (`Complaints`). The gradient of a loss, which has one element to
-a row, is made only for who asks for the array: `log_softmax_grad` takes the elements.
+a row, is made only for who asks for the array: `log_softmax_backward_data` takes the elements.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Losses(Family):
 
     def __init__(self, library: Any, rows: Any) -> None:
         super().__init__(library)
-        self._general_log_softmax_grad = rows.kernels()["log_softmax_grad"]
+        self._general_log_softmax_grad = rows.kernels()["log_softmax_backward_data"]
 
     def _served(self, dtype: Any, shape: Any, target: Any, weight: Any) -> bool:
         wrapper = self._library.wrapper
@@ -220,7 +220,7 @@ class Losses(Family):
         return out
 
     @serves()
-    def log_softmax_grad(self, grad: Any, result: Any, dim: int) -> Any:
+    def log_softmax_backward_data(self, grad: Any, result: Any, dim: int) -> Any:
         """The gradient of a log softmax along the last dimension."""
         recipe = self._library.pending.recipe_of(grad)
         if type(recipe) is not OneToRow or dim != 1 or result.dtype != grad.dtype or result.shape != grad.shape:

@@ -92,8 +92,8 @@ extern "C" __global__ void run(T *out, const T *grad, const T *result, const lon
 }
 """
 _SOFTMAX_GRADS = {
-    "softmax_grad": ("(REAL)g[i] * (REAL)y[i]", "(REAL)y[i] * ((REAL)g[i] - total)"),
-    "log_softmax_grad": ("(REAL)g[i]", "(REAL)g[i] - exp((REAL)y[i]) * total"),
+    "softmax_backward_data": ("(REAL)g[i] * (REAL)y[i]", "(REAL)y[i] * ((REAL)g[i] - total)"),
+    "log_softmax_backward_data": ("(REAL)g[i]", "(REAL)g[i] - exp((REAL)y[i]) * total"),
 }
 _LAYER_NORM = r"""
 extern "C" __global__ void run(T *out, REAL *means, REAL *rstds, const T *input, const T *weight, const T *bias,

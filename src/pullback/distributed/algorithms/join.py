@@ -137,7 +137,7 @@ class Join:
         while _count(self._group, False):
             if self._throw:
                 _count(self._group, True)
-                raise _exhausted()
+                raise RuntimeError(f"Rank {self._group.rank()} exhausted all inputs.")
             is_last = False
             passes += 1
             if passes == 1000:
@@ -163,12 +163,8 @@ class Join:
         active = _count(group, True)
         if config.throw_on_early_termination and active < group.size():
             _count(group, False)
-            raise _exhausted()
+            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
         return active
-
-
-def _exhausted() -> RuntimeError:
-    return RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
 
 
 class DdpJoinHook(JoinHook):

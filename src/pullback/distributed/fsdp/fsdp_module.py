@@ -137,7 +137,10 @@ def fully_shard(
             fully_shard(each, mesh=mesh, reshard_after_forward=reshard_after_forward, mp_policy=mp_policy)
         return module
     if isinstance(module, FSDPModule):
-        raise ValueError(f"fully_shard was called twice on the same {type(module).__name__}")
+        raise AssertionError(
+            "Each distinct composable distributed API can only be applied to a module once. fully_shard was called twice on "
+            f"the same {type(module).__name__}."
+        )
     if not isinstance(module, Module):
         raise TypeError(f"fully_shard expects a Module, not {type(module).__name__}")
     if shard_placement_fn is not None:

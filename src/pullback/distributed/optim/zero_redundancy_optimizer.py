@@ -120,8 +120,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         """The whole state, on the rank that `consolidate_state_dict` brought it to."""
         if self._collected is None:
             raise RuntimeError(
-                f"Optimizer state has not been consolidated on this rank ({self._group.global_rank()}). Please call "
-                "`consolidate_state_dict(to=0)` on all ranks beforehand if you meant to save the global state."
+                "Optimizer state has not been consolidated on this rank. Please call `consolidate_state_dict(to="
+                f"{self._group.global_rank()})` on all ranks beforehand if you meant to save the global state."
             )
         state, groups, start = {}, [], 0
         for index, group in enumerate(self.param_groups):

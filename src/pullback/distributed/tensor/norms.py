@@ -9,8 +9,10 @@ from typing import Any
 import pullback
 from pullback.distributed import collectives
 from pullback.distributed.reduce_operation import ReduceOp
+from pullback.distributed.tensor.dtensor import DTensor
+from pullback.distributed.tensor.placement_types import Replicate
 
-__all__ = ["norms_of_wholes"]
+__all__ = ["norms_of_wholes", "on_meshes"]
 
 
 def norms_of_wholes(tensors: Sequence[Any], norms: Sequence[Any], norm_type: float) -> list[Any]:
@@ -36,3 +38,9 @@ def norms_of_wholes(tensors: Sequence[Any], norms: Sequence[Any], norm_type: flo
         for index, value in zip(places, parts, strict=True):
             found[index] = value
     return found
+
+
+def on_meshes(tensors: Sequence[Any], norm: Any) -> Any:
+    """The norm of tensors that lie on a mesh, as a tensor that every rank of it has."""
+    mesh = next(tensor.device_mesh for tensor in tensors if isinstance(tensor, DTensor))
+    return DTensor(norm._array, norm.shape, mesh, (Replicate(),) * mesh.ndim)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pullback.functions as F
 import pullback.generated as G
+from pullback.checks.shapes import infer_shape
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, physical_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.generated.registry import OPERATIONS
-from pullback.kernels.shape import infer_shape
 from pullback.tensor.tensor import wrap_dim
 
 Arguments = tuple[Any, ...]

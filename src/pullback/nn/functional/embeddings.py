@@ -65,7 +65,17 @@ def embedding_bag(
     norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sum, mean or max of each bag of rows: each row of a matrix `input`, or from each of `offsets` of a vector."""
+    """The sum, mean or max of each bag of rows: each row of a matrix `input`, or from each of `offsets` of a vector.
+
+    `weight` is (number of rows, D), the result (bags, D). `per_sample_weights` (of a sum) multiply the rows; rows
+    `padding_idx` do not count; `max_norm` shortens longer rows of `weight` in place.
+
+    >>> import pullback
+    >>> w = pullback.tensor([[1., 2.], [3., 4.]])
+    >>> pullback.nn.functional.embedding_bag(pullback.tensor([0, 1, 1]), w, pullback.tensor([0, 2]), mode="sum")
+    tensor([[4., 6.],
+            [3., 4.]])
+    """
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have "

@@ -62,7 +62,15 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Add columns up where their windows lie in an image: the adjoint of `unfold`."""
+    """Add columns up where their windows lie in an image: the adjoint of `unfold`.
+
+    `input` is (N, C * K_h * K_w, L), a column for each of L windows, and the result (N, C, *output_size). What lies in
+    several windows is the sum of them.
+
+    >>> import pullback
+    >>> pullback.nn.functional.fold(pullback.ones(1, 4, 1), (2, 2), (2, 2)).shape
+    pullback.Size([1, 1, 2, 2])
+    """
     size, kernel, spread, pad, step = _numbers(
         "fold", output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
     )

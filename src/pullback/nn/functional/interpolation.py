@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
+from pullback.checks.shapes import nothing_to_pool
 from pullback.functions.memory_formats import in_format_of
 from pullback.modes.user_warnings import warn_user
 from pullback.nn import functional
@@ -45,11 +46,14 @@ def interpolate(
                 "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D "
                 "tensor as input"
             )
+        _check_sizes(input, sizes)
         return in_format_of(input, getattr(G, f"upsample_{mode}2d_aa")(input, sizes, bool(align_corners), scales))
     if mode == "area":
         name = f"adaptive_avg_pool{dims}d"
         if dims not in (1, 2, 3):
             raise NotImplementedError(_unsupported(input, mode))
+        if dims == 3 and 0 in input._array.shape[1:]:
+            raise nothing_to_pool(name, input._array.shape)
         return in_format_of(input, (functions.adaptive_avg_pool1d if dims == 1 else getattr(G, name))(input, sizes))
     operation = getattr(G, f"upsample_{mode.replace('-', '_')}{dims}d", None)
     if operation is None:
@@ -75,9 +79,14 @@ def _unsupported(input: Tensor, mode: str) -> str:
 def _check_sizes(input: Tensor, sizes: Shape) -> None:
     old = input._array.shape[2:]
     if any(n <= 0 for n in (*old, *sizes)):
+        shown = [", ".join(f"{n}: {s}" for n, s in zip("DHW"[-len(old) :], each, strict=True)) for each in (old, sizes)]
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({', '.join(map(str, old))}) and output "
-            f"({', '.join(map(str, sizes))})"
+            f"Input and output sizes should be greater than 0, but got input ({shown[0]})"
+            f"{' and' if len(old) == 1 else ''} output ({shown[1]})"
+        )
+    if input._array.shape[1] == 0:
+        raise RuntimeError(
+            f"Non-empty {len(old) + 2}D data tensor expected but got a tensor with sizes {list(input._array.shape)}"
         )
 
 
@@ -187,6 +196,10 @@ def _check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got grid with sizes "
             f"{list(g.shape)}"
+        )
+    if 0 in x.shape[2:]:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(x.shape)}"
         )
     if x.ndim == 5 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")

@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback import functions
 from pullback.creation import zeros
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.functional.attention import scaled_dot_product_attention
 from pullback.nn.functional.dropouts import dropout
 from pullback.nn.functional.padding import pad
@@ -31,6 +32,10 @@ def multi_head_attention_forward(
     length, batch, width = query._array.shape
     _check_sizes(width, embed_dim_to_check, num_heads)
     _check_shapes(key, value, key_padding_mask if static_k is None else None, separate=use_separate_proj_weight)
+    if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
+        warn_user(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead."
+        )
     padding, mask = (
         _as_additive(m, n, query) for m, n in ((key_padding_mask, "key_padding_mask"), (attn_mask, "attn_mask"))
     )

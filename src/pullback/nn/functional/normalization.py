@@ -36,7 +36,16 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Normalize each channel of each sample."""
+    """Normalize each channel of each sample.
+
+    `input` is (N, C, *), and the result has its shape; `weight` and `bias` are (C,). With `use_input_stats` the mean
+    and the variance (not corrected) are those of each channel of each sample, else `running_mean` and `running_var`,
+    (C,). y = (input - mean) / sqrt(var + eps) * weight + bias.
+
+    >>> import pullback
+    >>> pullback.nn.functional.instance_norm(pullback.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
     if use_input_stats and math.prod(input._array.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     return functions.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)

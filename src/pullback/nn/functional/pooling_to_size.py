@@ -7,6 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import scalar_type_name
+from pullback.checks.shapes import nothing_to_pool
 from pullback.functions.memory_formats import in_format_of
 from pullback.functions.windowed_arguments import each_dim
 from pullback.graph.history import refuse_history
@@ -32,8 +33,8 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
         subject = "(): internal error: output_size.size()" if "max" in function else ": output_size"
         raise RuntimeError(f"{function}{subject} must be {dims}")
     old = input._array.shape[-dims:]
-    if 0 in input._array.shape[1:]:
-        raise _nothing_to_pool(function, input)
+    if 0 in (old if function == "adaptive_avg_pool2d" else input._array.shape[1:]):
+        raise nothing_to_pool(function, input._array.shape)
     for position, wanted in enumerate(output_size):
         if wanted is not None and not hasattr(wanted, "__index__"):
             raise TypeError(
@@ -115,7 +116,7 @@ def _fractional(
     if input._array.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(input._array.shape)}")
     if 0 in input._array.shape[1:]:
-        raise _nothing_to_pool(name, input)
+        raise nothing_to_pool(name, input._array.shape)
     old = input._array.shape[-dims:]
     kernel = each_dim(name, "kernel_size", kernel_size, dims)
     if output_size is None:
@@ -235,10 +236,3 @@ def max_unpool3d(
     sizes = _unpooled_sizes(3, input, kernel_size, stride, padding, output_size)
     _check_indices(input, indices)
     return G.max_unpool3d(input, indices, sizes)
-
-
-def _nothing_to_pool(function: str, input: Tensor) -> RuntimeError:
-    return RuntimeError(
-        f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-        f"{list(input._array.shape)}"
-    )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pullback import functions
 from pullback.creation import zeros_like
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Sample from the Gumbel-softmax distribution; `hard` gives one-hot rows with the gradient of soft ones."""
+    if eps != 1e-10:
+        warn_user("`eps` parameter is deprecated and has no effect.")
     # In row-major order whatever the order of the logits is, as PyTorch draws.
     drawn = functions.exponential_(logits.new_empty(logits.shape))
     noise = functions.neg(functions.log(drawn))

@@ -45,7 +45,14 @@ class Threshold(Module):
 
 
 class ReLU(Module):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    The input has any shape, and the result has the same; `inplace` writes the result into it. y = max(0, x).
+
+    >>> import pullback
+    >>> ReLU()(pullback.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()

@@ -40,6 +40,8 @@ class BackwardHook:
         self.module = module
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks
+        self.acting_hook: Callable[..., Any] | None = None
+        """The user's hook that replaced a gradient last, which is what messages name."""
         self.grad_outputs: tuple[Any, ...] | None = None
         self.n_inputs = -1
         self.n_outputs = -1
@@ -48,7 +50,7 @@ class BackwardHook:
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments to call the module with, watched."""
-        wrapped, self.input_tensors_index = self._watch(args, self._register_input_hook)
+        wrapped, self.input_tensors_index = self._watch(args, "register_hook", self._at_inputs)
         self.n_inputs = len(args)
         return wrapped
 
@@ -56,12 +58,12 @@ class BackwardHook:
         """Return the module's result, watched."""
         is_tuple = isinstance(result, tuple)
         outputs = _as_tuple(result)
-        wrapped, self.output_tensors_index = self._watch(outputs, self._register_output_hook)
+        wrapped, self.output_tensors_index = self._watch(outputs, "register_prehook", self._at_outputs)
         self.n_outputs = len(outputs)
         return wrapped if is_tuple else wrapped[0]
 
     def _watch(
-        self, args: tuple[Any, ...], register: Callable[[Any], None]
+        self, args: tuple[Any, ...], register: str, hook: Callable[..., Any]
     ) -> tuple[tuple[Any, ...], list[int] | None]:
         """Pass the tensors among `args` through one identity node and register a hook on it."""
         positions = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
@@ -71,7 +73,7 @@ class BackwardHook:
         nodes = [result.grad_fn for result in results if result.grad_fn is not None]
         if not nodes:
             raise RuntimeError("Error while setting up backward hooks: no tensor among the arguments has a node.")
-        register(nodes[0])
+        getattr(nodes[0], register)(hook)
         replaced = list(args)
         for position, result in zip(positions, results, strict=True):
             replaced[position] = result
@@ -93,38 +95,34 @@ class BackwardHook:
             )
         return tuple(values[position] for position in positions)
 
-    def _register_input_hook(self, node: Any) -> None:
-        def hook(grad_input: tuple[Any, ...], _: Any) -> Any:
-            if self.grad_outputs is None:
-                # The gradient reached the input without passing through the output.
-                return None
-            positions = self.input_tensors_index or []
-            current = self._spread(positions, grad_input, self.n_inputs)
-            for user_hook in self.user_hooks:
-                replaced = user_hook(self.module, current, self.grad_outputs)
-                if replaced is not None:
-                    gathered = self._gathered(replaced, positions, self.n_inputs, "Backward")
-                    current = self._spread(positions, gathered, self.n_inputs)
-            self.grad_outputs = None
-            return tuple(current[position] for position in positions)
+    def _at_inputs(self, grad_input: tuple[Any, ...], _: Any) -> Any:
+        if self.grad_outputs is None:
+            # The gradient reached the input without passing through the output.
+            return None
+        positions = self.input_tensors_index or []
+        current = self._spread(positions, grad_input, self.n_inputs)
+        for user_hook in self.user_hooks:
+            replaced = user_hook(self.module, current, self.grad_outputs)
+            if replaced is not None:
+                self.acting_hook = user_hook
+                gathered = self._gathered(replaced, positions, self.n_inputs, "Backward")
+                current = self._spread(positions, gathered, self.n_inputs)
+        self.grad_outputs = None
+        return tuple(current[position] for position in positions)
 
-        node.register_hook(hook)
-
-    def _register_output_hook(self, node: Any) -> None:
-        def hook(grad_output: tuple[Any, ...]) -> Any:
-            positions = self.output_tensors_index or []
-            current = self._spread(positions, grad_output, self.n_outputs)
-            for user_pre_hook in self.user_pre_hooks:
-                replaced = user_pre_hook(self.module, current)
-                if replaced is not None:
-                    gathered = self._gathered(replaced, positions, self.n_outputs, "Backward pre")
-                    current = self._spread(positions, gathered, self.n_outputs)
-            self.grad_outputs = current
-            if self.input_tensors_index is None:
-                self._call_without_grad_inputs(current)
-            return tuple(current[position] for position in positions)
-
-        node.register_prehook(hook)
+    def _at_outputs(self, grad_output: tuple[Any, ...]) -> Any:
+        positions = self.output_tensors_index or []
+        current = self._spread(positions, grad_output, self.n_outputs)
+        for user_pre_hook in self.user_pre_hooks:
+            replaced = user_pre_hook(self.module, current)
+            if replaced is not None:
+                self.acting_hook = user_pre_hook
+                gathered = self._gathered(replaced, positions, self.n_outputs, "Backward pre")
+                current = self._spread(positions, gathered, self.n_outputs)
+        self.grad_outputs = current
+        if self.input_tensors_index is None:
+            self._call_without_grad_inputs(current)
+        return tuple(current[position] for position in positions)
 
     def _call_without_grad_inputs(self, grad_outputs: tuple[Any, ...]) -> None:
         nothing = (None,) * self.n_inputs

@@ -168,7 +168,16 @@ class BatchNorm1d(_Check1d, _BatchNorm):
 
 
 class BatchNorm2d(_Check2d, _BatchNorm):
-    """Normalise each channel of images over the batch."""
+    """Normalise each channel of images over the batch.
+
+    The input is (N, C, H, W), C being `num_features`, and the result has its shape. In training mean and variance are
+    those of the batch, and the running ones move towards them by `momentum`; in evaluation the running ones are used. y
+    = (x - mean) / sqrt(var + eps) * weight + bias.
+
+    >>> import pullback
+    >>> BatchNorm2d(3)(pullback.ones(2, 3, 4, 4)).shape
+    pullback.Size([2, 3, 4, 4])
+    """
 
 
 class BatchNorm3d(_Check3d, _BatchNorm):

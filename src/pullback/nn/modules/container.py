@@ -135,7 +135,16 @@ def _repetitions(value: Any) -> int:
 
 
 class ModuleList(Module):
-    """A list whose modules are registered."""
+    """A list whose modules are registered.
+
+    It is read and changed as a list is; the parameters of its modules are those of the module that holds it. It has no
+    forward pass of its own.
+
+    >>> from pullback.nn import Linear
+    >>> layers = ModuleList([Linear(2, 3), Linear(3, 1)])
+    >>> len(layers), len(list(layers.parameters()))
+    (2, 4)
+    """
 
     def __init__(self, modules: Iterable[Any] | None = None) -> None:
         super().__init__()

@@ -24,7 +24,14 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Zero elements with probability `p` and scale the others by 1/(1-p)."""
+    """Zero elements with probability `p` and scale the others by 1/(1-p).
+
+    The input has any shape, and the result has the same. In evaluation (`eval()`) it is the input itself.
+
+    >>> import pullback
+    >>> Dropout(0.5).eval()(pullback.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.dropout(input, self.p, self.training, self.inplace)

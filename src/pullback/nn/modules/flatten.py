@@ -10,7 +10,14 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Join the dimensions from `start_dim` to `end_dim`; the batch is kept by default."""
+    """Join the dimensions from `start_dim` to `end_dim`; the batch is kept by default.
+
+    (N, A, B, C) becomes (N, A * B * C).
+
+    >>> import pullback
+    >>> Flatten()(pullback.ones(2, 3, 4)).shape
+    pullback.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()

@@ -58,7 +58,14 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """(input - target)^2."""
+    """(input - target)^2.
+
+    Both have one shape. `reduction` is "mean" (of all elements), "sum" or "none".
+
+    >>> import pullback
+    >>> MSELoss()(pullback.tensor([1., 3.]), pullback.zeros(2))
+    tensor(5.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.mse_loss(input, target, reduction=self.reduction)
@@ -210,7 +217,17 @@ class SoftMarginLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """The negative log-softmax at the target class, or against target probabilities."""
+    """The negative log-softmax at the target class, or against target probabilities.
+
+    The input is (N, C, *), or (C,): a number for each class, before any softmax. The target is (N, *), classes, or has
+    the shape of the input, probabilities. `weight` (C,) counts classes more or less, `ignore_index` not at all;
+    `label_smoothing` mixes the target with equal probabilities. y = -log(exp(x[target]) / sum over c of exp(x[c])), its
+    mean, sum or each (`reduction`).
+
+    >>> import pullback
+    >>> CrossEntropyLoss()(pullback.zeros(1, 2), pullback.tensor([0]))
+    tensor(0.6931)
+    """
 
     def __init__(
         self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,

@@ -13,7 +13,7 @@ from pullback.modes.user_warnings import warn_user
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.pytorch.__future__ import get_overwrite_module_params_on_conversion
 from pullback.tensor.arguments import as_dtype
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, may_take_data
 
 
 class ModuleConversion:
@@ -39,7 +39,7 @@ class ModuleConversion:
             with no_grad():
                 converted = fn(parameter)
             grad = parameter._grad
-            if get_overwrite_module_params_on_conversion():
+            if get_overwrite_module_params_on_conversion() or not may_take_data(parameter, converted):
                 parameter = self._parameters[name] = Parameter(converted, parameter.requires_grad)
             else:
                 parameter.data = converted

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from pullback.modes.guards import guarded
 from pullback.modes.source_lines import enter_module, leave_module
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.backward_hook import BackwardHook
@@ -277,6 +278,21 @@ def register_module_forward_hook(
     if always_call:
         GlobalHooks.forward_always_called[handle.id] = True
     return handle
+
+
+def watch_modules(before: Callable[..., Any], after: Callable[..., Any]) -> None:
+    """Call `before(module, args)` and `after(module, args, output)` around every `forward`, until `unwatch_modules`."""
+    register_module_forward_pre_hook(before)
+    register_module_forward_hook(after, always_call=True)
+
+
+@guarded
+def unwatch_modules(before: Callable[..., Any], after: Callable[..., Any]) -> None:
+    """End `watch_modules`, also one that was interrupted before there was a handle to remove a hook by."""
+    for hooks, watching in ((GlobalHooks.forward_pre, before), (GlobalHooks.forward, after)):
+        for number in [number for number, hook in hooks.items() if hook == watching]:
+            GlobalHooks.forward_always_called.pop(number, None)
+            hooks.pop(number, None)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:

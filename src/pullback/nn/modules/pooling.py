@@ -48,7 +48,16 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The maximum of each window of images."""
+    """The maximum of each window of images.
+
+    The input is (N, C, H, W), or (C, H, W), and the result (N, C, H', W') with H' = (H + 2 * padding - dilation *
+    (kernel_size - 1) - 1) / stride + 1, rounded down, or up with `ceil_mode`. `stride` is `kernel_size` if not given;
+    `return_indices` also gives the places of the maxima.
+
+    >>> import pullback
+    >>> MaxPool2d(2)(pullback.ones(1, 3, 8, 8)).shape
+    pullback.Size([1, 3, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options())

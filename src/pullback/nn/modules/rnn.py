@@ -257,7 +257,17 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """Elman's network: h = tanh(W x + U h + b), or with relu."""
+    """Elman's network: h = tanh(W x + U h + b), or with relu.
+
+    The input is (L, N, input_size), (N, L, input_size) with `batch_first`, or (L, input_size); h_0 is (layers *
+    directions, N, hidden_size). The result is the output of every step, (L, N, directions * hidden_size), and the last
+    h.
+
+    >>> import pullback
+    >>> output, h = RNN(4, 3)(pullback.zeros(5, 2, 4))
+    >>> output.shape, h.shape
+    (pullback.Size([5, 2, 3]), pullback.Size([1, 2, 3]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
@@ -324,7 +334,18 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units."""
+    """Gated recurrent units.
+
+    The input is (L, N, input_size), (N, L, input_size) with `batch_first`, or (L, input_size); h_0 is (layers *
+    directions, N, hidden_size). The result is the output of every step, (L, N, directions * hidden_size), and the last
+    h. r = sigmoid(W_ir x + b_ir + W_hr h + b_hr), z likewise; n = tanh(W_in x + b_in + r * (W_hn h + b_hn)); h' = (1 -
+    z) * n + z * h.
+
+    >>> import pullback
+    >>> output, h = GRU(4, 3)(pullback.zeros(5, 2, 4))
+    >>> output.shape, h.shape
+    (pullback.Size([5, 2, 3]), pullback.Size([1, 2, 3]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:

@@ -12,6 +12,8 @@ from typing import Any
 
 from pullback import creation
 from pullback.backend.dtype import bool_
+from pullback.modes.grad_mode import is_grad_enabled
+from pullback.modes.user_warnings import warn_user
 from pullback.nn import functional as F
 from pullback.nn.init import xavier_uniform_
 from pullback.nn.modules.container import ModuleList
@@ -147,8 +149,11 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
-        self.use_nested_tensor = False
+        obstacle = _obstacle(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not obstacle
         self.mask_check = mask_check
+        if enable_nested_tensor and obstacle:
+            warn_user(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {obstacle}")
 
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
@@ -160,7 +165,46 @@ class TransformerEncoder(Module):
         causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
+        if src_key_padding_mask is not None and mask is None and self._is_shortened(src, src_key_padding_mask):
+            output = output.masked_fill(src_key_padding_mask.unsqueeze(-1) != 0, 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _is_shortened(self, src: Any, padding: Any) -> bool:
+        """Whether PyTorch computes with sequences of their own lengths here, whose padding comes out as zeros."""
+        if not self.use_nested_tensor or self.layers[0].training or not fast_path.enabled:
+            return False
+        if src.ndim != 3:
+            return False
+        if is_grad_enabled() and any(t.requires_grad for t in (src, *self.layers[0].parameters())):
+            return False
+        padded = padding != 0
+        return not (padded[:, :-1] & ~padded[:, 1:]).any()  # what is padded stands at the end
+
+
+class _FastPath:
+    """PyTorch's switch for what it computes otherwise in inference: `backends.mha.set_fastpath_enabled`."""
+
+    enabled = True
+
+
+fast_path = _FastPath()
+
+
+def _obstacle(layer: Any) -> str:
+    """Why PyTorch does not compute an encoder of such layers with sequences of their own lengths; empty if it does."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    obstacles = {
+        "norm_first was True": layer.norm_first,
+        "self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
+        "self_attn was passed bias=False": attention.in_proj_bias is None,
+        "self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+        "activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
+        "norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
+        "self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+    }
+    return next((f"encoder_layer.{reason}" for reason, holds in obstacles.items() if holds), "")
 
 
 class TransformerDecoder(Module):
@@ -191,7 +235,16 @@ class TransformerDecoder(Module):
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network, each with a residual connection and a normalisation."""
+    """Self-attention and a feed-forward network, each with a residual connection and a normalisation.
+
+    The input is (L, N, d_model), (N, L, d_model) with `batch_first`, or (L, d_model), and the result has its shape.
+    With `norm_first` x = x + attention(norm(x)), then x = x + network(norm(x)); else each normalisation comes after the
+    sum.
+
+    >>> import pullback
+    >>> TransformerEncoderLayer(8, 2)(pullback.zeros(5, 3, 8)).shape
+    pullback.Size([5, 3, 8])
+    """
 
     __constants__ = ["norm_first"]
 

@@ -56,6 +56,12 @@ class DistributedDataParallel(Module):
         if device_mesh is not None:
             process_group = device_mesh.get_group()
         self.process_group = group_of(process_group)
+        places = {parameter.device for parameter in module.parameters()}
+        if device_ids and (len(places) > 1 or any(place.type == "cpu" for place in places)):
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with modules on one GPU, but got "
+                f"device_ids {device_ids} and parameters on {', '.join(map(str, places))}. Leave device_ids out."
+            )
         self._join_config = JoinConfig.disabled()
         self.module = module
         self.dim = dim

@@ -34,13 +34,19 @@ def get_total_norm(
     norm_type = float(norm_type)
     with no_grad():
         norms = [F.linalg_vector_norm(t, norm_type) for t in tensors]
-        if any(hasattr(t, "device_mesh") for t in tensors):
-            from pullback.distributed.tensor.norms import norms_of_wholes  # lazy: processes are above this layer
+        are_on_meshes = any(hasattr(t, "device_mesh") for t in tensors)
+        if are_on_meshes:
+            from pullback.distributed.tensor.norms import (
+                norms_of_wholes,
+                on_meshes,
+            )  # lazy: processes are above this layer
 
             norms = norms_of_wholes(tensors, norms, norm_type)
         if in_use:  # the first tensor's device is that of the norm
             norms = [norm.to(norms[0].device) for norm in norms]
         total_norm = F.linalg_vector_norm(F.stack(norms), norm_type) if len(norms) > 1 else norms[0]
+        if are_on_meshes:
+            total_norm = on_meshes(tensors, total_norm)
     if error_if_nonfinite and not math.isfinite(total_norm.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped: "

@@ -1,4 +1,4 @@
-"""Switches of PyTorch's backends: they can be read and set, and change nothing here."""
+"""Switches of PyTorch's backends: they can be read and set, and most change nothing here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback.backend.precision import Switches
 from pullback.backend.processor import cpu_capability
+from pullback.modes.user_warnings import warn_user
 
 __all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
 
@@ -33,6 +34,24 @@ class _Backend:
         """The backend's version: none."""
 
 
+class _Attention(_Backend):
+    """The switch for what PyTorch's encoders compute otherwise in inference."""
+
+    @staticmethod
+    def get_fastpath_enabled() -> bool:
+        """Whether padding comes out as zeros there."""
+        from pullback.nn.modules.transformer import fast_path  # lazy: few programs ask
+
+        return fast_path.enabled
+
+    @staticmethod
+    def set_fastpath_enabled(value: bool) -> None:
+        """Say whether padding comes out as zeros there."""
+        from pullback.nn.modules.transformer import fast_path  # lazy: few programs ask
+
+        fast_path.enabled = value
+
+
 class _Flags:
     """Switches that are put back at the end of a block."""
 
@@ -53,6 +72,8 @@ class _CudaBackend(_Backend):
 
     def sdp_kernel(self, **switches: Any) -> _Flags:
         """Accepted: attention has one implementation here."""
+        warn_user("`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed: "
+                  "use torch.nn.attention.sdpa_kernel() instead.", FutureWarning)  # fmt: skip
         return _Flags(self, {})
 
     def enable_flash_sdp(self, enabled: bool) -> None:
@@ -83,7 +104,7 @@ mkl = _Backend(False)
 mkldnn = _Backend(False, enabled=True, deterministic=False)
 openmp = _Backend(False)
 opt_einsum = _Backend(False, enabled=False, strategy=None)
-mha = _Backend(True)
+mha = _Attention(True)
 cpu = _CpuBackend(True)
 
 

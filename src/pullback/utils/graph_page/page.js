@@ -675,8 +675,8 @@ function drawMemory() {
     chart.append(draw("path", { d: `M${left},${y(peak * share)} h${w}`, stroke: "var(--line)", "stroke-dasharray": share ? "3 3" : "none" }));
     chart.append(draw("text", { x: left - 6, y: y(peak * share) + 4, "text-anchor": "end" }, bytesText(peak * share)));
   }
-  chart.append(draw("rect", { x: left, y: 2, width: 10, height: 10, fill: "var(--leaf)", stroke: "var(--leaf-line)" }), draw("text", { x: left + 15, y: 11 }, "saved for backward"));
-  if (measured.length) chart.append(draw("path", { d: `M${left + 150},7 h14`, stroke: "var(--warm)", "stroke-width": 2 }), draw("text", { x: left + 169, y: 11 }, "all results and gradients"));
+  chart.append(draw("rect", { x: 2, y: 2, width: 10, height: 10, fill: "var(--leaf)", stroke: "var(--leaf-line)" }), draw("text", { x: 17, y: 11 }, "saved, leaves too"));
+  if (measured.length) chart.append(draw("path", { d: "M150,7 h14", stroke: "var(--warm)", "stroke-width": 2 }), draw("text", { x: 169, y: 11 }, "new results and gradients"));
   chart.append(draw("text", { x: (left + border) / 2, y: top + h + 16, "text-anchor": "middle" }, "forward"));
   if (turn >= 0) {
     chart.append(draw("path", { d: `M${border},${top} v${h}`, stroke: "var(--faint)" }));

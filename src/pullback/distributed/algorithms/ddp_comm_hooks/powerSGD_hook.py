@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import pullback
+from pullback.backend.random.generator import numpy_random_state
 from pullback.distributed import collectives
 from pullback.distributed.algorithms.ddp_comm_hooks import default_hooks
 from pullback.distributed.grad_bucket import GradBucket
@@ -45,7 +46,7 @@ class PowerSGDState:
         self.use_error_feedback = use_error_feedback
         self.warm_start = warm_start
         self.orthogonalization_epsilon = orthogonalization_epsilon
-        self.generator = pullback.Generator().manual_seed(random_seed)
+        self.rng = numpy_random_state(random_seed)
         self.error_dict: dict[int, Any] = {}
         self.q_memory_dict: dict[int, list[Any]] = {}
         self.iter = 0
@@ -62,9 +63,11 @@ class PowerSGDState:
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return (before / after if after else 0.0), before, after
 
-    def random_columns(self, rows: int, columns: int, dtype: Any) -> Any:
-        """Columns to begin with, the same on all ranks."""
-        return pullback.randn(rows, columns, generator=self.generator).to(dtype)
+    def random_columns(self, shapes: list[tuple[int, int]], dtype: Any) -> list[Any]:
+        """Columns to begin with, the same on all ranks and in PyTorch; the program's random numbers stay as they are."""
+        with pullback.random.fork_rng():
+            pullback.manual_seed(int(self.rng.randint(1_000_000_000)))
+            return [pullback.randn(*shape, dtype=dtype) for shape in shapes]
 
 
 def _orthonormal(matrix: Any, epsilon: float) -> None:
@@ -99,7 +102,8 @@ def _compress(matrices: list[Any], state: PowerSGDState, key: int) -> None:
     ranks = [min(rank, *matrix.shape) for matrix in matrices]
     known = state.q_memory_dict.get(key) if state.warm_start else None
     if known is None or [q.shape[0] for q in known] != [matrix.shape[1] for matrix in matrices]:
-        known = [state.random_columns(m.shape[1], r, m.dtype) for m, r in zip(matrices, ranks, strict=True)]
+        shapes = [(matrix.shape[1], columns) for matrix, columns in zip(matrices, ranks, strict=True)]
+        known = state.random_columns(shapes, matrices[0].dtype)
     for q in known:
         _orthonormal(q, state.orthogonalization_epsilon)
     ps = [matrix @ q for matrix, q in zip(matrices, known, strict=True)]
@@ -144,7 +148,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
     matrices: list[Any] = []
     others: list[Any] = []
     for gradient in bucket.gradients():
-        matrix = gradient.view(gradient.shape[0], -1) if gradient.ndim > 1 else gradient
+        matrix = gradient.view(gradient.shape[0] if gradient.ndim else 1, -1)
         (matrices if _is_worth_it(matrix, state) else others).append(matrix)
     if others:
         _mean(others, state.process_group)
@@ -154,8 +158,6 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Any]:
 
 
 def _is_worth_it(matrix: Any, state: PowerSGDState) -> bool:
-    if matrix.ndim < 2:
-        return False
     rows, columns = matrix.shape
     return (rows + columns) * state.matrix_approximation_rank * state.min_compression_rate < rows * columns
 
