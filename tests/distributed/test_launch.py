@@ -125,6 +125,8 @@ def test_a_monitored_barrier_names_who_is_late_and_programs_may_go_on(tmp_path: 
 noticed = {str(tmp_path / "noticed")!r}
 if rank == 1:
     wait_for(noticed)
+    time.sleep(0.5)
+    print("rank 1 goes on")
 else:
     try:
         dist.monitored_barrier(timeout=datetime.timedelta(seconds=0.5))
@@ -134,6 +136,7 @@ else:
 """
     done = launch_text(text, tmp_path)
     assert "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 500 ms" in done.stdout
+    assert "rank 1 goes on" in done.stdout
     assert done.returncode == 0
 
 

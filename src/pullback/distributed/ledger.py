@@ -32,6 +32,7 @@ class Ledger:
         self._answers: dict[int, dict[str, Entry]] = {}
         self.entered: dict[str, Entry] = {}
         self.departed: dict[int, str] = {}
+        self._died = False
 
     def enter(self, group: str, number: int, name: str) -> None:
         """Note that this process has begun the collective `number` of a group."""
@@ -40,7 +41,7 @@ class Ledger:
     def serve(self) -> None:
         """Read what has arrived, and answer questions."""
         with self._lock:
-            status = _new_status()
+            status = _library().Status()
             while self._comm.iprobe(status=status):
                 source, tag = status.Get_source(), status.Get_tag()
                 message = self._comm.recv(source=source, tag=tag)
@@ -76,20 +77,33 @@ class Ledger:
                     self._send((self._comm.rank, reason), rank, FAREWELL)
 
     def note_departure(self, gone: int, reason: str) -> None:
-        """Remember that a rank has ended."""
+        """Remember that the process of a rank has ended."""
         self.departed[gone] = reason
+        self._died = True
 
-    def leave_together(self, patience: float = 1.0) -> None:
-        """Wait until all processes end; those that still wait for this one are told that they do so in vain."""
-        request = self._comm.Ibarrier()
-        told = False
+    def leave_together(self, is_broken: bool = False, patience: float = 1.0) -> bool:
+        """Wait until all processes end, and say whether one of them `is_broken` or has died.
+
+        Those that still wait for this one are told that they do so in vain. A rank that left by itself would take the
+        others with it: mpiexec ends all ranks when one ends without MPI's farewell.
+        """
+        any_broken = bytearray(1)
+        own = bytearray([is_broken])
+        library = _library()
+        request = self._comm.Iallreduce([own, library.UINT8_T], [any_broken, library.UINT8_T], library.MAX)
+        if is_broken:
+            self.depart("its program has ended after a failed collective")
+        told = is_broken
         start = time.monotonic()
         while not request.Test():
+            if self._died:
+                return True
             self.serve()
             time.sleep(0.0005 if not told else 0.01)
             if not told and time.monotonic() - start > patience:
                 told = True
                 self.depart("its program has ended")
+        return any_broken[0] != 0
 
     def absent(self, ranks: Iterable[int], group: str, number: int) -> list[int]:
         """The ranks that have not entered collective `number` of `group`, by the last answers."""
@@ -117,7 +131,7 @@ class Ledger:
         return found
 
 
-def _new_status() -> Any:
+def _library() -> Any:
     from pullback.distributed.mpi import library
 
-    return library().Status()
+    return library()

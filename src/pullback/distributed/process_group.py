@@ -224,14 +224,12 @@ class _Shared:
         atexit.register(self._leave)
 
     def _leave(self) -> None:
-        """End with the others; where a collective was given up, MPI cannot end in an orderly way."""
-        if self.is_broken:
-            self.ledger.depart("its program has ended after a failed collective")
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+        """End with the others; where one of them gave a collective up, MPI cannot end in an orderly way."""
         self.progress.stop()
-        self.ledger.leave_together()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self.ledger.leave_together(self.is_broken):
+            os._exit(0)
         if self._meeting is not None:
             self._meeting.leave()
 
