@@ -111,7 +111,7 @@ def test_what_is_not_finite_is_refused() -> None:
 
 def test_the_extra_is_named_where_neither_library_has_the_routine(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
-    monkeypatch.setitem(sys.modules, "scipy.linalg", None)
+    monkeypatch.setitem(sys.modules, "scipy.linalg.lapack", None)
     with pytest.raises(ImportError, match=r"pullback\[scipy\]"):
         ldl.linalg_ldl_factor_ex(np.eye(2))
 

@@ -166,7 +166,7 @@ def test_addmm() -> None:
 
 def test_a_product_of_a_matrix_with_itself_is_symmetric() -> None:
     a = np.random.default_rng(0).standard_normal((33, 700)).astype("float32")
-    for product in (kernels.mm(a, a.T), kernels.mm(a.copy(), a.T), kernels.linear_product(a, a)):
+    for product in (kernels.mm(a, a.T), kernels.linear_product(a, a), kernels.linear_product_folded(a[None], a)[0]):
         np.testing.assert_array_equal(product, product.T)
 
 

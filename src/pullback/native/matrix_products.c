@@ -246,7 +246,10 @@ static PyObject *linear(PyObject *const *slots, const KernelEntry *entry)
     PyObject *input = slots[0], *weight = slots[1], *bias = entry->kind ? slots[2] : NULL;
     if (!folds(input) || NDIM(weight) != 2 || (bias && (NDIM(bias) != 1 || DIM(bias, 0) != DIM(weight, 0))))
         return DECLINE;
-    return multiply_rows(input, transposed(matrix_of(weight)), type_of(input), bias ? DATA(bias) : NULL);
+    Matrix rows = rows_of(input), columns = transposed(matrix_of(weight));
+    if (!bias && is_square_of_itself(&rows, &columns))
+        return DECLINE;
+    return multiply_rows(input, columns, type_of(input), bias ? DATA(bias) : NULL);
 }
 
 static PyObject *linear_grad_input(PyObject *const *slots, const KernelEntry *entry)
