@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from pullback.backend.dtype import ALL, from_numpy_dtype
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.accumulate_grad import AccumulateGrad, accumulator_of
-from pullback.graph.fused_node import StepsOfResults
+from pullback.graph.fused_node import StepsOfResults, expanding
 from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node, new_node, next_sequence_nr
@@ -75,14 +75,15 @@ def save_graph(loss: Any, file: Any, leaves: Any = None) -> None:
     edges = [gradient_edge(root) for root in roots]
     if not roots or None in edges:
         raise ValueError("save_graph expects tensors that require grad: there is no graph behind the others")
-    writer = _Writer(ordered_nodes([edge[0] for edge in edges if edge is not None]), leaves)
-    data = {
-        "format": _FORMAT, "version": __version__, "nodes": writer.nodes(), "rules": writer.rules,
-        "roots": [
-            [_plain_tensor(root), writer.edge(edge)] for root, edge in zip(roots, edges, strict=True)
-        ],
-        "single": isinstance(loss, Tensor),
-    }  # fmt: skip
+    with expanding:  # another thread that looks at a fused node would put other nodes in its place meanwhile
+        writer = _Writer(ordered_nodes([edge[0] for edge in edges if edge is not None]), leaves)
+        data = {
+            "format": _FORMAT, "version": __version__, "nodes": writer.nodes(), "rules": writer.rules,
+            "roots": [
+                [_plain_tensor(root), writer.edge(edge)] for root, edge in zip(roots, edges, strict=True)
+            ],
+            "single": isinstance(loss, Tensor),
+        }  # fmt: skip
     save(data, file)
 
 

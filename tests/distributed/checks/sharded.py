@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import weakref
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 import pullback
 from pullback import distributed as dist
 from pullback import nn
-from pullback.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from pullback.distributed.tensor import DTensor
+from pullback.distributed.checkpoint.default_planner import box_of
+from pullback.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
+from pullback.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
+from pullback.distributed.tensor import DTensor, Shard
 from pullback.utils.checkpoint import checkpoint
 from tests.distributed.checks.data_parallel import assert_close, data, expected_gradients, network, run_pass
 
@@ -65,8 +68,62 @@ def check_rows_that_do_not_divide_evenly() -> None:
     assert list(module[1].weight.to_local().shape) == ([1, 5] if RANK == 0 else [0, 5])
 
 
+def _along_columns(parameter: Any) -> Any:
+    return Shard(-1) if parameter.ndim > 1 and parameter.shape[1] % 2 == 0 else None
+
+
+def check_parameters_may_be_divided_along_another_dimension() -> None:
+    module = sharded(shard_placement_fn=_along_columns)
+    weight = module[4].weight
+    assert (weight.placements, list(weight.to_local().shape)) == ((Shard(1),), [2, 4])
+    assert pullback.equal(weight.full_tensor(), network()[4].weight)
+    run_pass(module)
+    assert_close([whole(p.grad) for p in module.parameters()], expected_gradients())
+    with pytest.raises(
+        NotImplementedError, match=r"FSDP does not support uneven sharding on dim 1: .* \(world size: 2\)"
+    ):
+        fully_shard(nn.Linear(3, 2), shard_placement_fn=lambda parameter: Shard(parameter.ndim - 1))
+
+
+def check_states_of_parts_along_another_dimension_are_loaded_whole() -> None:
+    module = sharded(shard_placement_fn=_along_columns)
+    whole_state = network().state_dict()
+    with pullback.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+    set_model_state_dict(module, whole_state, options=StateDictOptions(full_state_dict=True))
+    full = get_model_state_dict(module, options=StateDictOptions(full_state_dict=True))
+    assert_close([full[name] for name in whole_state], list(whole_state.values()))
+    box = box_of(module[4].weight)
+    assert (list(box.offsets), list(box.sizes)) == ([0, 4 * RANK], [2, 4])
+
+
+def check_another_method_gathers_parameters_on_request() -> None:
+    module = sharded()
+    inner = module[4]
+    inner.double = MethodType(lambda self, x: x @ self.weight.T * 2, inner)
+    register_fsdp_forward_method(inner, "double")
+    x = pullback.ones(1, 8)
+    assert_close([inner.double(x)], [x @ network()[4].weight.T * 2])
+    assert isinstance(inner.weight, DTensor) or inner._fsdp_group.is_whole
+    with pytest.raises(ValueError, match="does not have a method missing"):
+        register_fsdp_forward_method(inner, "missing")
+
+
+def check_a_hook_sees_the_sums_of_gradients() -> None:
+    module, seen = sharded(), list[int]()
+    module[4].set_all_reduce_hook(lambda sums: seen.append(sums.numel()))
+    run_pass(module)
+    assert seen == [9]
+
+
 def check_training_is_that_of_one_process() -> None:
-    plain, module = network(), sharded()
+    for options in ({}, {"shard_placement_fn": _along_columns}):
+        _train_beside_one_process(options)
+
+
+def _train_beside_one_process(options: dict[str, Any]) -> None:
+    plain, module = network(), sharded(**options)
     optimizers = [pullback.optim.AdamW(each.parameters(), lr=0.01) for each in (plain, module)]
     for _ in range(4):
         for optimizer in optimizers:

@@ -50,8 +50,10 @@ def box_of(value: Any) -> ChunkStorageMetadata:
     group = value.shard_group() if isinstance(value, DTensor) else None
     if group is None:
         return ChunkStorageMetadata(Size([0] * value.ndim), Size(value.shape))
-    start, rows = rows_of(value.shape[0], group.size(), group.rank())
-    return ChunkStorageMetadata(Size([start] + [0] * (len(value.shape) - 1)), Size([rows, *value.shape[1:]]))
+    dim = value.shard_dim()
+    offsets, sizes = [0] * len(value.shape), list(value.shape)
+    offsets[dim], sizes[dim] = rows_of(value.shape[dim], group.size(), group.rank())
+    return ChunkStorageMetadata(Size(offsets), Size(sizes))
 
 
 def _taken_apart(state_dict: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:

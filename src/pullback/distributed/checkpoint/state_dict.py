@@ -12,7 +12,7 @@ from typing import Any
 import pullback
 from pullback.distributed.objects import broadcast_object_list
 from pullback.distributed.process_group import get_rank, is_initialized
-from pullback.distributed.tensor.dtensor import DTensor, gather_rows, rows_of
+from pullback.distributed.tensor.dtensor import DTensor, gather_parts, rows_of
 from pullback.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = [
@@ -84,14 +84,14 @@ def _from_rank_0(state: Any, options: StateDictOptions) -> Any:
 
 
 def _own_part(value: Any, like: Any) -> Any:
-    """Of a whole tensor, the rows that this rank holds."""
+    """Of a whole tensor, the part that this rank holds."""
     if not isinstance(like, DTensor) or isinstance(value, DTensor) or not isinstance(value, pullback.Tensor):
         return value
     group = like.shard_group()
     if group is None or value.ndim == 0 or list(value.shape) != list(like.shape):
         return value
-    start, rows = rows_of(like.shape[0], group.size(), group.rank())
-    return value[start : start + rows]
+    dim = like.shard_dim()
+    return value.narrow(dim, *rows_of(like.shape[dim], group.size(), group.rank()))
 
 
 def set_model_state_dict(model: Any, model_state_dict: State, *, options: StateDictOptions | None = None) -> Any:
@@ -163,7 +163,9 @@ def _whole_state(value: Any, parameter: Any, options: StateDictOptions) -> Any:
     if group is None or value._array.shape != parameter._array.shape:
         return value
     return (
-        gather_rows(value._array, parameter.shape, group) if options.full_state_dict else parameter.like(value._array)
+        gather_parts(value._array, parameter.shape, group, parameter.shard_dim())
+        if options.full_state_dict
+        else parameter.like(value._array)
     )
 
 

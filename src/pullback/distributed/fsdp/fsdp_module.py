@@ -5,8 +5,10 @@ See Note [Fully sharded] in parameter_group.py.
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 import pullback
@@ -17,7 +19,7 @@ from pullback.distributed.process_group import get_world_size
 from pullback.nn.modules.module import Module
 from pullback.utils._pytree import tree_map
 
-__all__ = ["FSDPModule", "fully_shard"]
+__all__ = ["FSDPModule", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx"]
 
 
 class _Running(threading.local):
@@ -44,6 +46,9 @@ class FSDPModule:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Gather the parameters, run the module, and let them go."""
+        return self._fsdp_run(super().forward, args, kwargs)  # type: ignore[misc]  # the class that was sharded is next
+
+    def _fsdp_run(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         group = self._fsdp_group
         is_root = _running.depth == 0
         policy = group.policy
@@ -53,7 +58,7 @@ class FSDPModule:
         _running.depth += 1
         try:
             with saved_tensors_of([group]):
-                output = super().forward(*args, **kwargs)  # type: ignore[misc]  # the class that was sharded is next
+                output = method(*args, **kwargs)
         finally:
             _running.depth -= 1
         reshards = not is_root if self._fsdp_reshards is None else self._fsdp_reshards
@@ -95,6 +100,15 @@ class FSDPModule:
 
     set_reduce_scatter_divide_factor = set_gradient_divide_factor
 
+    def set_all_reduce_hook(self, hook: Callable[[Any], Any], *, stream: Any = None) -> None:
+        """Call `hook` with the sums of gradients, all parts of this rank in one tensor, before they become `.grad`."""
+        self._fsdp_group.all_reduce_hook = hook
+
+    def reset_iter_state(self) -> None:
+        """Forget a pass that failed, with its gradients, so that the next one begins as the first did."""
+        for module in self._fsdp_modules(True):
+            module._fsdp_group.reset()
+
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """Accepted: every pass ends with its gradients in place."""
 
@@ -105,6 +119,21 @@ class FSDPModule:
         """Accepted: parameters are gathered when they are needed."""
 
     set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Accepted: parameters are gathered in backward only when something that needs them runs."""
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Accepted: gradients are summed, and divided apart from that, in any case."""
+
+    def set_separate_reduce_scatter_group(self, enable: bool = True, *, recurse: bool = True) -> None:
+        """Accepted: MPI keeps gathering and scattering apart in one group."""
+
+    def set_reduce_scatter_max_input_buffers(self, max_input_buffers: int, *, recurse: bool = True) -> None:
+        """Accepted: every group has one message of gradients on its way at most."""
+
+    def set_reduce_scatter_unused_params(self, reduce_scatter_unused_params: bool, *, recurse: bool = True) -> None:
+        """Accepted: parameters without a gradient are not sent."""
 
 
 def _cast(value: Any, dtype: Any) -> Any:
@@ -121,7 +150,8 @@ def fully_shard(
 
     Call it on the parts first, layer by layer, then on the whole: what no part took belongs to the whole. Every rank must
     hold the same parameters before. A mesh of two dimensions divides along the second and keeps copies along the first.
-    Make the optimizer afterwards: its state is divided too.
+    Make the optimizer afterwards: its state is divided too. `shard_placement_fn(parameter)` may return `Shard(dim)` for
+    another dimension than the first; the ranks must divide it evenly.
 
     >>> import pullback
     >>> import pullback.distributed as dist
@@ -134,7 +164,11 @@ def fully_shard(
     """
     if isinstance(module, list | tuple):
         for each in module:
-            fully_shard(each, mesh=mesh, reshard_after_forward=reshard_after_forward, mp_policy=mp_policy)
+            fully_shard(
+                each, mesh=mesh, reshard_after_forward=reshard_after_forward, shard_placement_fn=shard_placement_fn,
+                mp_policy=mp_policy, offload_policy=offload_policy, ignored_params=ignored_params,
+                dp_mesh_dims=dp_mesh_dims,
+            )  # fmt: skip
         return module
     if isinstance(module, FSDPModule):
         raise AssertionError(
@@ -143,18 +177,41 @@ def fully_shard(
         )
     if not isinstance(module, Module):
         raise TypeError(f"fully_shard expects a Module, not {type(module).__name__}")
-    if shard_placement_fn is not None:
+    if dp_mesh_dims is not None:
         raise NotImplementedError(
-            "shard_placement_fn is not supported: parameters are divided along their first dimension"
+            "dp_mesh_dims is not supported: pass the part of the mesh that divides the parameters"
         )
     ignored = {id(parameter) for parameter in ignored_params or ()}
     named = [entry for entry in _unclaimed(module) if id(entry[2]) not in ignored]
     used_mesh = mesh or init_device_mesh("cpu", (get_world_size(),))
     reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
-    module._fsdp_group = ParameterGroup(named, used_mesh, mp_policy or MixedPrecisionPolicy(), bool(reshards))
+    policy = mp_policy or MixedPrecisionPolicy()
+    module._fsdp_group = ParameterGroup(named, used_mesh, policy, bool(reshards), shard_placement_fn)
     module._fsdp_reshards = reshards
     module.__class__ = type(f"FSDP{type(module).__name__}", (FSDPModule, type(module)), {})
     return module
+
+
+def register_fsdp_forward_method(module: Any, method_name: str) -> None:
+    """Let a method gather the parameters as forward does; of a module that is not fully sharded it stays as it is.
+
+    >>> register_fsdp_forward_method(pullback.nn.Linear(2, 1), "extra_repr")
+    """
+    if not isinstance(module, FSDPModule):
+        return
+    method = getattr(module, method_name, None)
+    if method is None:
+        raise ValueError(f"{type(module)} does not have a method {method_name}")
+
+    @functools.wraps(method)
+    def run(self: FSDPModule, *args: Any, **kwargs: Any) -> Any:
+        return self._fsdp_run(method, args, kwargs)
+
+    setattr(module, method_name, MethodType(run, module))
+
+
+def share_comm_ctx(modules: Sequence[Any]) -> None:
+    """Accept the wish that modules share their streams: messages of all of them are helped along by one thread."""
 
 
 def _unclaimed(module: Any) -> list[tuple[Any, str, Any]]:

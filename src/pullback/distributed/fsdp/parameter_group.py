@@ -1,7 +1,8 @@
 """ParameterGroup: the parameters of one fully sharded module, gathered and reduced together.
 
 # Note [Fully sharded]
-Between passes a module holds a DTensor for every parameter: the rows of this rank. Before its forward the rows of all
+Between passes a module holds a DTensor for every parameter: the rows of this rank (or, on request, its part along another
+dimension, which travels with that dimension first). Before its forward the rows of all
 ranks are gathered, in one message, into whole parameters that take the DTensors' places; after it they are dropped. The
 graph must not keep them alive, so what forward saves of a whole parameter is saved as its name and its place in memory
 (`pack`), and looked up in parameters gathered anew when backward asks (`unpack`). Whole gradients are collected as they
@@ -11,6 +12,7 @@ backward goes on, and becomes the `.grad` of the DTensors at the end of the pass
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +22,7 @@ from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh
 from pullback.distributed.fsdp.policies import MixedPrecisionPolicy
 from pullback.distributed.reduce_operation import RedOpType, ReduceOp
-from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor, rows_of
+from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor
 from pullback.distributed.tensor.placement_types import Replicate, Shard
 from pullback.engine.engine import engine
 from pullback.nn.parameter import Parameter
@@ -37,6 +39,7 @@ class Place:
     owners: list[tuple[Any, str]]
     shard: DTensor
     padded: int  # the elements that every rank sends, the largest part of any
+    dim: int = 0  # along which it is divided
     whole: Any = None
     grad: Array | None = None
 
@@ -64,21 +67,23 @@ class ParameterGroup:
     """The parameters of one fully sharded module. See Note [Fully sharded]."""
 
     def __init__(
-        self, named: list[tuple[Any, str, Any]], mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshards: bool
-    ) -> None:
+        self, named: list[tuple[Any, str, Any]], mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshards: bool,
+        placement_of: Callable[[Any], Any] | None = None,
+    ) -> None:  # fmt: skip
         self.policy = policy
         self.reshards_after_forward = reshards
         self.synchronises = True
         self.divisor: float | None = None
+        self.all_reduce_hook: Callable[[Any], Any] | None = None
         self._mesh = mesh
         self._shard_group = mesh.get_group(mesh.ndim - 1)
         self._replicate_group = mesh.get_group(0) if mesh.ndim > 1 else None
-        how = (Replicate(), Shard(0)) if mesh.ndim > 1 else (Shard(0),)
         self.places: list[Place] = []
         by_id: dict[int, Place] = {}
         for module, name, parameter in named:
             if id(parameter) not in by_id:
-                by_id[id(parameter)] = place = self._shard(parameter, how)
+                wish = None if placement_of is None else placement_of(parameter)
+                by_id[id(parameter)] = place = self._shard(parameter, wish or Shard(0))
                 self.places.append(place)
             by_id[id(parameter)].owners.append((module, name))
         self.is_whole = True
@@ -87,13 +92,20 @@ class ParameterGroup:
         self._reduction: Reduction | None = None
         self.reshard()
 
-    def _shard(self, parameter: Any, how: Any) -> Place:
+    def _shard(self, parameter: Any, wish: Any) -> Place:
         shaped = parameter if parameter.ndim else parameter.reshape(1)
-        shard = distribute_tensor(shaped, self._mesh, how)
+        if not isinstance(wish, Shard):
+            raise NotImplementedError(f"shard_placement_fn returns a Shard or None: it returned {wish!r}")
+        dim, ranks = wish.dim % shaped.ndim, self._shard_group.size()
+        if dim and shaped.shape[dim] % ranks:
+            raise NotImplementedError(
+                f"FSDP does not support uneven sharding on dim {dim}: {shaped.shape} (world size: {ranks})"
+            )
+        shard = distribute_tensor(shaped, self._mesh, (*[Replicate()] * (self._mesh.ndim - 1), Shard(dim)))
         shard._is_param = True
         shard.requires_grad_(parameter.requires_grad)
-        rows = -(-shaped.shape[0] // self._shard_group.size())
-        return Place([], shard, rows * (shaped.numel() // max(shaped.shape[0], 1)))
+        rows = -(-shaped.shape[dim] // ranks)
+        return Place([], shard, rows * (shaped.numel() // max(shaped.shape[dim], 1)), dim)
 
     # Gathering.
 
@@ -128,7 +140,7 @@ class ParameterGroup:
         sent = empty_beside(places[0].shard._array, (sum(place.padded for place in places),), dtype.numpy_dtype)
         start = 0
         for place in places:
-            local = place.shard._array.reshape(-1)
+            local = _first(place.shard._array, place.dim).reshape(-1)
             sent[start : start + local.size] = local
             start += place.padded
         received = empty_beside(sent, (ranks * sent.size,), sent.dtype)
@@ -138,9 +150,10 @@ class ParameterGroup:
         rows = received.reshape(ranks, -1)
         start = 0
         for place in places:
-            shape = place.shard.shape
-            whole = rows[:, start : start + place.padded].reshape(-1)[: place.shard.numel()].reshape(tuple(shape))
-            place.whole = self._whole(place, whole)
+            shape = _first_size(place.shard.shape, place.dim)
+            whole = rows[:, start : start + place.padded].reshape(-1)[: place.shard.numel()].reshape(shape)
+            # In one piece: see `pack`.
+            place.whole = self._whole(place, whole if place.dim == 0 else _back(whole, place.dim).copy())
             start += place.padded
 
     def _whole(self, place: Place, array: Array) -> Any:
@@ -216,7 +229,7 @@ class ParameterGroup:
         start = 0
         for place in places:
             assert place.grad is not None
-            flat = place.grad.reshape(-1)
+            flat = _first(place.grad, place.dim).reshape(-1)
             for rank in range(ranks):
                 part = flat[rank * place.padded : (rank + 1) * place.padded]
                 sent[rank, start : start + part.size] = part * part.dtype.type(factor)
@@ -254,17 +267,44 @@ class ParameterGroup:
         reduction.work.wait()
         if self._replicate_group is not None:
             collectives.all_reduce(new_tensor(reduction.received), ReduceOp.SUM, self._replicate_group)
+        if self.all_reduce_hook is not None:
+            self.all_reduce_hook(new_tensor(reduction.received))
         start = 0
         for place in reduction.places:
             shard = place.shard
-            _, rows = rows_of(shard.shape[0], self._shard_group.size(), self._shard_group.rank())
-            count = rows * (shard.numel() // max(shard.shape[0], 1))
-            values = reduction.received[start : start + count].reshape(shard._array.shape).astype(shard._array.dtype)
+            count, local = shard._array.size, _first_size(shard._array.shape, place.dim)
+            values = _back(reduction.received[start : start + count].reshape(local), place.dim)
+            values = values.astype(shard._array.dtype, order="C")
             if shard._grad is None:
                 shard._grad = shard.like(values)
             else:
                 shard._grad._array += values
             start += place.padded
+
+    def reset(self) -> None:
+        """Forget a pass that failed, with the gradients that were on their way."""
+        self._callback_is_queued = False
+        self._arrived.clear()
+        if self._reduction is not None:
+            self._reduction.work.wait()
+            self._reduction = None
+        for place in self.places:
+            place.grad = None
+        self.reshard()
+
+
+def _first(array: Array, dim: int) -> Array:
+    """The array with this dimension first: parts along it then are parts of memory."""
+    return array if dim == 0 else array.transpose(dim, *range(dim), *range(dim + 1, array.ndim))
+
+
+def _first_size(shape: Sequence[int], dim: int) -> tuple[int, ...]:
+    return (shape[dim], *shape[:dim], *shape[dim + 1 :])
+
+
+def _back(array: Array, dim: int) -> Array:
+    """The reverse of `_first`."""
+    return array if dim == 0 else array.transpose(*range(1, dim + 1), 0, *range(dim + 1, array.ndim))
 
 
 class _Remembered:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.backend.layout import contiguous_format
 from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pullback.distributed.process_group import ProcessGroup, get_world_size
@@ -35,7 +36,7 @@ def rows_of(length: int, ranks: int, rank: int) -> tuple[int, int]:
 
 
 class DTensor(Tensor):
-    """A tensor of which every rank of a mesh holds a part, along the first dimension, or a copy.
+    """A tensor of which every rank of a mesh holds a part, along one dimension, or a copy.
 
     >>> import pullback
     >>> import pullback.distributed as dist
@@ -84,6 +85,10 @@ class DTensor(Tensor):
                 return self.device_mesh.get_group(index)
         return None
 
+    def shard_dim(self) -> int:
+        """The dimension along which it is divided; 0 where every rank has all of it."""
+        return next((placement.dim for placement in self.placements if isinstance(placement, Shard)), 0)
+
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
         """The part of this rank, in the same memory."""
         local = new_tensor(self._array)
@@ -97,7 +102,7 @@ class DTensor(Tensor):
         group = self.shard_group()
         if group is None:
             return self.to_local().clone()
-        return gather_rows(self._array, self._whole, group)
+        return gather_parts(self._array, self._whole, group, self.shard_dim())
 
     def detach(self) -> DTensor:
         """The same parts, without history."""
@@ -125,14 +130,16 @@ class DTensor(Tensor):
 PLAIN.add(DTensor)
 
 
-def gather_rows(local: Array, whole: Sequence[int], group: ProcessGroup) -> Tensor:
-    """All rows of a tensor whose rows are divided among a group."""
-    size = -(-whole[0] // group.size())
-    own = new_tensor(local).new_zeros((size, *whole[1:]))
-    own._array[: local.shape[0]] = local
-    result = own.new_empty((size * group.size(), *whole[1:]))
+def gather_parts(local: Array, whole: Sequence[int], group: ProcessGroup, dim: int) -> Tensor:
+    """All of a tensor that is divided among a group along `dim`."""
+    rows = new_tensor(local).movedim(dim, 0)
+    length = whole[dim]
+    size = -(-length // group.size())
+    own = rows.new_zeros((size, *rows.shape[1:]))
+    own[: rows.shape[0]] = rows
+    result = own.new_empty((size * group.size(), *rows.shape[1:]))
     collectives.all_gather_into_tensor(result, own, group)
-    return result[: whole[0]].clone()
+    return result[:length].movedim(0, dim).clone(memory_format=contiguous_format)
 
 
 def distribute_tensor(
@@ -144,10 +151,10 @@ def distribute_tensor(
     array = tensor.detach()._array
     for index, placement in enumerate(how):
         if isinstance(placement, Shard):
-            if placement.dim != 0:
-                raise NotImplementedError("tensors are divided along their first dimension only: use Shard(0)")
-            start, rows = rows_of(tensor.shape[0], mesh.size(index), mesh.get_local_rank(index))
-            array = array[start : start + rows].copy()
+            dim = placement.dim % tensor.ndim
+            start, rows = rows_of(tensor.shape[dim], mesh.size(index), mesh.get_local_rank(index))
+            array = array[(slice(None),) * dim + (slice(start, start + rows),)].copy()
+            how = (*how[:index], Shard(dim), *how[index + 1 :])
         elif not isinstance(placement, Replicate):
-            raise NotImplementedError(f"a tensor can be given as Shard(0) or Replicate(), not as {placement}")
+            raise NotImplementedError(f"a tensor can be given as Shard(dim) or Replicate(), not as {placement}")
     return DTensor(array, tensor.shape, mesh, how)
