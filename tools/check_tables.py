@@ -1,7 +1,8 @@
 """Checks that no module lists operations by name: what is known of an operation stands in its declaration.
 
 A table is a list, a tuple, a set, a dict or a string of words with five or more names of operations, at the top of a
-module or inside of a class or a function; a file of words beside the modules is one too. Not tables are `__all__`, what a
+module or inside of a class or a function; a file of words beside the modules is one too. The name of an operation's node
+(`LinalgSvd`, `LinalgSvdBackward0`) counts as its name. Not tables are `__all__`, what a
 decorator is given (it stands beside what it is about), and the folders in which operations are declared.
 
 `VOCABULARIES` are lists of names that only look like operations: NumPy's functions, Python's operators.
@@ -70,6 +71,7 @@ VOCABULARIES: dict[str, str] = {
     "checks/scattering.py scatter_reduce": _REDUCE,
     "nn/init.py _UNIT_GAINS": "values of the argument `nonlinearity`",
     "overrides/overriding_classes.py _TOLD_AS": _OPERATORS,
+    "utils/graph_reading.py LAYERS": "layers as pictures name them",
 }
 """Lists of names that are not operations', and whose they are."""
 DEBTS: dict[str, int] = {}
@@ -179,8 +181,14 @@ def _names_in_text(text: str, names: frozenset[str]) -> set[str]:
     words = text.split()
     if not all(_WORD.fullmatch(word) for word in words):
         return set()
-    found = {word for word in words if word.rstrip("_") in names}
+    found = {word for word in words if word.rstrip("_") in names or _operation_of_node(word) in names}
     return found if 2 * len(found) >= len(words) else set()
+
+
+def _operation_of_node(word: str) -> str:
+    """`linalg_svd` for the name of a node, `LinalgSvdBackward0` or `LinalgSvd`; nothing for other words."""
+    name = word.partition("Backward")[0]
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() if name[:1].isupper() else ""
 
 
 def objections(source: Path) -> Iterator[str]:

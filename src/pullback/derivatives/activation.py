@@ -13,6 +13,7 @@ from pullback.rules import Dim, F, Pullback, Scalar, Tensor, elementwise, genera
     functional="also in place",
     quantized=True,
     found="torch and method",
+    takes_minus_inf=True,
 )
 def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.threshold_backward(grad, result, 0))
@@ -26,6 +27,7 @@ def relu(grad: Tensor, *, result: Tensor) -> Pullback:
     functional=True,
     masked=True,
     found="torch and method",
+    takes_minus_inf=True,
 )
 def sigmoid(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.sigmoid_backward(grad, result))
@@ -104,18 +106,26 @@ def hardswish(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.hardswish_backward(grad, input))
 
 
-@elementwise(in_place=True, backward="elu_backward(grad, alpha, scale, input_scale, False, input)", functional=True)
+@elementwise(
+    in_place=True,
+    backward="elu_backward(grad, alpha, scale, input_scale, False, input)",
+    functional=True,
+    renumbered=True,
+)
 def elu(grad: Tensor, input: Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Pullback:
     return wrt(input=F.elu_backward(grad, input, alpha, scale, input_scale))
 
 
-@elementwise(in_place=True, functional=True)
+@elementwise(in_place=True, functional=True, renumbered=True)
 def celu(grad: Tensor, input: Tensor, alpha: Scalar) -> Pullback:
     return wrt(input=F.elu_backward(grad, input, alpha, 1, 1 / alpha))
 
 
 @elementwise(
-    in_place=True, backward="leaky_relu_backward(grad, input, negative_slope, False)", functional="also in place"
+    in_place=True,
+    backward="leaky_relu_backward(grad, input, negative_slope, False)",
+    functional="also in place",
+    renumbered=True,
 )
 def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
     return wrt(input=F.leaky_relu_backward(grad, input, negative_slope))
@@ -135,12 +145,12 @@ def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, public="rrelu", loops=False, gradient_nodes="(grad, input)")
+@elementwise(in_place=True, public="rrelu", loops=False, gradient_nodes="(grad, input)", renumbered=True)
 def rrelu_with_noise(grad: Tensor, input: Tensor, noise: Tensor) -> Pullback:
     return wrt(input=F.depending_on(grad * noise, input))
 
 
-@elementwise(in_place=True, backward="threshold_backward(grad, input, threshold)", functional=True)
+@elementwise(in_place=True, backward="threshold_backward(grad, input, threshold)", functional=True, renumbered=True)
 def threshold(grad: Tensor, input: Tensor, threshold: Scalar) -> Pullback:
     return wrt(input=F.threshold_backward(grad, input, threshold))
 
@@ -159,6 +169,8 @@ def glu(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     masked=True,
     found="torch and method",
     found_in_place="torch and method",
+    domain="0 1",
+    infinite="value",
 )
 def logit(grad: Tensor, input: Tensor, eps: float) -> Pullback:
     return wrt(input=F.logit_grad(grad, input, eps))

@@ -67,6 +67,9 @@ def mul(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     in_place_overload="div_.Tensor",
     bare=True,
     ufunc="divide",
+    infinite="value",
+    divides_by="other",
+    breaks="by dividing",
 )
 def div(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(other), other=-grad * F.conj(input / other / other))
@@ -87,12 +90,21 @@ def mul_scalar(grad: Tensor, input: Tensor, other: Scalar) -> Pullback:
     return wrt(input=F.scaled_by(grad, other))
 
 
-@elementwise(node="DivBackward1", public="div")
+@elementwise(node="DivBackward1", public="div", infinite="value", divides_by="other", breaks="by dividing")
 def div_scalar(grad: Tensor, input: Tensor, other: Scalar) -> Pullback:
     return wrt(input=grad / F.conj(other))
 
 
-@elementwise(in_place=True, node="DivBackward2", public="div", promote="product", shows="rounding_mode")
+@elementwise(
+    in_place=True,
+    node="DivBackward2",
+    public="div",
+    promote="product",
+    shows="rounding_mode",
+    infinite="value",
+    divides_by="other",
+    breaks="by dividing",
+)
 def div_rounded(grad: Tensor, input: Tensor, other: Tensor, rounding_mode: str) -> Pullback:
     return wrt(input=F.zeros_of(grad), other=F.zeros_of(grad))
 
@@ -135,6 +147,8 @@ def neg(grad: Tensor, input: Tensor) -> Pullback:
     backward="wrt(input=mul(conj(mul(result, result)), neg(grad)))",
     foreach=True,
     found="torch and method",
+    infinite="value",
+    breaks="by dividing",
 )
 def reciprocal(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=-grad * F.conj(result * result))

@@ -10,6 +10,7 @@ from pullback.rules import F, Pullback, Scalar, Tensor, elementwise, wrt
     foreach=True,
     ufunc="maximum",
     found="torch and method",
+    takes_minus_inf=True,
 )
 def maximum(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
@@ -47,12 +48,18 @@ def fmin(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, node="ClampBackward1", backward="wrt(input=clamp_back(grad, input, min, max))", bare=True)
+@elementwise(
+    in_place=True,
+    node="ClampBackward1",
+    backward="wrt(input=clamp_back(grad, input, min, max))",
+    bare=True,
+    takes_minus_inf=True,
+)
 def clamp(grad: Tensor, input: Tensor, min: Scalar, max: Scalar) -> Pullback:
     return wrt(input=F.clamp_grad(grad, input, min, max))
 
 
-@elementwise(in_place=True, node="ClampBackward0", public="clamp")
+@elementwise(in_place=True, node="ClampBackward0", public="clamp", takes_minus_inf=True)
 def clamp_tensor(grad: Tensor, input: Tensor, min: Tensor, max: Tensor) -> Pullback:
     return wrt(
         input=F.clamp_grad(grad, input, min, max),

@@ -10,7 +10,7 @@ def angle(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.angle_grad(grad, input))
 
 
-@elementwise(in_place=True, out_dtype="found")
+@elementwise(in_place=True, out_dtype="found", renumbered=True)
 def conj_physical(grad: Tensor) -> Pullback:
     return wrt(input=F.conj_physical(grad))
 

@@ -52,6 +52,7 @@ def geqrf(grad_a: Tensor, grad_tau: Tensor, input: Tensor) -> Pullback:
     autocast="float32",
     out_dtype="c_types",
     returns=True,
+    breaks="on equal singular values",
 )
 def linalg_svd(
     grad_U: Tensor, grad_S: Tensor, grad_Vh: Tensor, A: Tensor, *, U: Tensor, S: Tensor, Vh: Tensor
@@ -66,6 +67,7 @@ def linalg_svd(
     autocast="float32",
     out_dtype="c_types",
     returns=True,
+    breaks="on equal eigenvalues",
 )
 def linalg_eigh(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
@@ -78,7 +80,13 @@ def linalg_eigh_tangent(A_tangent: Tensor, *, eigenvalues: Tensor, eigenvectors:
     return F.eigh_forward(A_tangent, eigenvalues, eigenvectors)
 
 
-@general(outputs=("eigenvalues", "eigenvectors"), structure="matrices", autocast="float32", returns=True)
+@general(
+    outputs=("eigenvalues", "eigenvectors"),
+    structure="matrices",
+    autocast="float32",
+    returns=True,
+    breaks="on equal eigenvalues",
+)
 def linalg_eig(
     grad_eigenvalues: Tensor, grad_eigenvectors: Tensor, A: Tensor, *, eigenvalues: Tensor, eigenvectors: Tensor
 ) -> Pullback:

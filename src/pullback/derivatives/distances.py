@@ -16,6 +16,7 @@ ON_FIRST_USE = True  # see Note [Families on first use]
     backward="wrt(x1=_cdist_backward(contiguous(grad), x1, x2, p, result), x2=_cdist_backward("
     "contiguous(transpose(grad, -2, -1)), x2, x1, p, contiguous(transpose(result, -2, -1))))",
     gradient_nodes="x1: (grad, x1, x2, result)",
+    infinite="derivative",
 )
 def cdist_forward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, *, result: Tensor) -> Pullback:
     return wrt(

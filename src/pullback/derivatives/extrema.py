@@ -9,7 +9,9 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, non_differentiable, tangent, wrt
 
 
-@general(node="MaxBackward1", public="max", backward="wrt(input=all_extreme_back(grad, input, result))")
+@general(
+    node="MaxBackward1", public="max", backward="wrt(input=all_extreme_back(grad, input, result))", takes_minus_inf=True
+)
 def max_all(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.share_evenly(grad, input, result))
 
@@ -31,7 +33,7 @@ def min_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> 
 
 @general(
     node="MaxBackward0", public="max", outputs=("values", "indices"), differentiable=(True, False),
-    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
+    backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))", takes_minus_inf=True,
 )  # fmt: skip
 def max_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
     return wrt(input=F.put_reduced(grad, indices, input.shape, dim, keepdim))
@@ -61,6 +63,7 @@ def min_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
     quantized=True,
     masked_reduction=True,
     found="torch and method",
+    takes_minus_inf=True,
 )
 def amax(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.extremum_grad(grad, input, result, dim, keepdim))

@@ -126,6 +126,7 @@ def ctc_loss_grad(grad: Tensor, input: Tensor, log_probs: Tensor) -> Pullback:
     autocast="float32",
     functional=True,
     gradient_nodes="(grad, input)",
+    breaks="as an empty mean",
 )
 def nll_loss(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
@@ -133,7 +134,7 @@ def nll_loss(
     return wrt(input=F.depending_on(F.nll_loss_grad(grad, target, weight, input.shape, reduction, ignore_index), input))
 
 
-@linear(node="NllLoss2DBackward0", autocast="float32", gradient_nodes="(grad, input)")
+@linear(node="NllLoss2DBackward0", autocast="float32", gradient_nodes="(grad, input)", breaks="as an empty mean")
 def nll_loss2d(
     grad: Tensor, input: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
 ) -> Pullback:

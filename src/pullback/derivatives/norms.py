@@ -5,14 +5,16 @@ from __future__ import annotations
 from pullback.rules import Dim, Dims, F, Pullback, Scalar, Tensor, general, wrt
 
 
-@general(backward="wrt(input=norm_back(grad, input, ord, result, dim, keepdim))", out_dtype="c_types")
+@general(
+    backward="wrt(input=norm_back(grad, input, ord, result, dim, keepdim))", out_dtype="c_types", infinite="derivative"
+)
 def linalg_vector_norm(
     grad: Tensor, input: Tensor, ord: Scalar, dim: Dims, keepdim: bool, *, result: Tensor
 ) -> Pullback:
     return wrt(input=None if ord == 0 else F.vector_norm_grad(grad, input, ord, dim, keepdim, result))
 
 
-@general(node="NormBackward1", public="norm")
+@general(node="NormBackward1", public="norm", infinite="derivative")
 def norm_dim(grad: Tensor, input: Tensor, p: Scalar, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=None if p == 0 else F.vector_norm_grad(grad, input, p, dim, keepdim, result))
 

@@ -11,6 +11,8 @@ from pullback.rules import Dim, Dims, F, Pullback, Tensor, general, self_adjoint
     out_dtype="c_types",
     bare=True,
     functional=True,
+    takes_minus_inf=True,
+    breaks="on empty rows",
 )
 def softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.softmax_backward_data(grad, result, dim))
@@ -29,6 +31,8 @@ def safe_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pu
     out_dtype="c_types",
     bare=True,
     functional=True,
+    takes_minus_inf=True,
+    breaks="on empty rows",
 )
 def log_softmax(grad: Tensor, input: Tensor, dim: Dim, *, result: Tensor) -> Pullback:
     return wrt(input=F.log_softmax_backward_data(grad, result, dim))
@@ -39,7 +43,7 @@ def log_softmax_tangent(input_tangent: Tensor, dim: Dim, *, result: Tensor) -> T
     return F.log_softmax_push(input_tangent, result, dim)
 
 
-@general(backward="wrt(input=logsumexp_back(grad, input, result, dim, keepdim))", bare=True)
+@general(backward="wrt(input=logsumexp_back(grad, input, result, dim, keepdim))", bare=True, takes_minus_inf=True)
 def logsumexp(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool, *, result: Tensor) -> Pullback:
     return wrt(input=F.logsumexp_grad(grad, input, result, dim, keepdim))
 

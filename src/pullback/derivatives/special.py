@@ -31,7 +31,9 @@ def erfcx(grad: Tensor, input: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.exactly(2 * input * result - 1.1283791670955126, F.erfcx_slope(input, result)) * grad)
 
 
-@elementwise(in_place=True, promote="float", found="torch and method", found_in_place="method")
+@elementwise(
+    in_place=True, promote="float", found="torch and method", found_in_place="method", domain="-1 1", infinite="value"
+)
 def erfinv(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.erfinv_slope(input) * grad)
 
@@ -61,7 +63,7 @@ def entr(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * -(F.log(input) + 1))
 
 
-@elementwise(in_place=True, promote="float")
+@elementwise(in_place=True, promote="float", domain="0 inf", infinite="derivative", divides_by="other")
 def xlogy(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(
         input=F.drop_where(F.logical_and(input == 0, other <= 0), F.xlogy(grad, other)),
@@ -77,17 +79,19 @@ def xlog1py(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     )
 
 
-@elementwise(in_place=True, promote="float", foreach=True, found="torch and method", found_in_place="method")
+@elementwise(
+    in_place=True, promote="float", foreach=True, found="torch and method", found_in_place="method", infinite="value"
+)
 def lgamma(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.digamma(input))
 
 
-@elementwise(in_place=True, promote="float", found="torch and method", found_in_place="method")
+@elementwise(in_place=True, promote="float", found="torch and method", found_in_place="method", infinite="value")
 def digamma(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.polygamma(1, input))
 
 
-@elementwise(promote="float", found="torch and method")
+@elementwise(promote="float", found="torch and method", renumbered=True)
 def polygamma(grad: Tensor, n: int, input: Tensor) -> Pullback:
     return wrt(input=grad * F.polygamma(n + 1, input))
 

@@ -26,6 +26,8 @@ def tan(grad: Tensor, *, result: Tensor) -> Pullback:
     promote="float",
     foreach=True,
     found="torch and method",
+    domain="-1 1",
+    infinite="derivative",
 )
 def asin(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1 + input)))))
@@ -37,6 +39,8 @@ def asin(grad: Tensor, input: Tensor) -> Pullback:
     promote="float",
     foreach=True,
     found="torch and method",
+    domain="-1 1",
+    infinite="derivative",
 )
 def acos(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(-F.rsqrt(F.exactly(-input * input + 1, (1 - input) * (1 + input)))))
@@ -47,12 +51,12 @@ def atan(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad / F.conj(input * input + 1))
 
 
-@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method", breaks="by growing")
 def sinh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.cosh(input)))
 
 
-@elementwise(in_place=True, promote="float", foreach=True, found="torch and method")
+@elementwise(in_place=True, promote="float", foreach=True, found="torch and method", breaks="by growing")
 def cosh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.sinh(input)))
 
@@ -69,23 +73,30 @@ def tanh(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=F.tanh_backward(grad, result))
 
 
-@elementwise(in_place=True, promote="float", found="torch and method")
+@elementwise(in_place=True, promote="float", found="torch and method", renumbered=True)
 def asinh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.rsqrt(F.pow_scalar(input, 2) + 1)))
 
 
-@elementwise(in_place=True, promote="float", found="torch and method")
+@elementwise(
+    in_place=True, promote="float", found="torch and method", domain="1 inf", infinite="derivative", renumbered=True
+)
 def acosh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(F.acosh_slope(input)))
 
 
-@elementwise(in_place=True, promote="float", found="torch and method")
+@elementwise(in_place=True, promote="float", found="torch and method", domain="-1 1", infinite="value", renumbered=True)
 def atanh(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=grad * 1 / F.conj(F.exactly(1 - F.pow_scalar(input, 2), (1 - input) * (1 + input))))
 
 
 @elementwise(
-    in_place=True, promote="float", backward="atan2_back(grad, input, other, output_mask)", found="torch and method"
+    in_place=True,
+    promote="float",
+    backward="atan2_back(grad, input, other, output_mask)",
+    found="torch and method",
+    infinite="derivative",
+    divides_by="other input",
 )
 def atan2(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     scale = F.over_square_radius(input, other)

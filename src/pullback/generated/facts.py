@@ -16,11 +16,33 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'bare': {
         True: 'as_strided chunk clamp clamp_ clamp_min clone contiguous copy_ data_ptr div div_ double expand expand_as fill_ flatten float half int is_complex is_contiguous is_floating_point item lerp_ log_softmax logsumexp long masked_fill masked_fill_ matmul max mean method_add method_add_ method_addbmm method_addbmm_ method_addcdiv method_addcdiv_ method_addcmul method_addcmul_ method_addmm method_addmm_ method_addmv method_addmv_ method_addr method_addr_ method_baddbmm method_baddbmm_ method_cpu method_narrow method_select method_sub method_sub_ method_where min norm numpy permute pow pow_ prelu remainder repeat reshape softmax split square squeeze sum to tolist type type_as unbind unsqueeze view view_as zero_',
     },
+    'breaks': {
+        'as an empty mean': 'nll_loss nll_loss2d',
+        'by dividing': 'div div_rounded div_scalar reciprocal',
+        'by growing': 'cosh exp exp2 expm1 sinh',
+        'on empty rows': 'log_softmax softmax',
+        'on equal eigenvalues': 'linalg_eig linalg_eigh',
+        'on equal singular values': 'linalg_svd',
+        'on single elements': 'std std_mean var var_mean',
+        'with its exponent': 'pow pow_base pow_scalar',
+    },
     'complex32': {
         True: '_conj allclose clone complex complex_from_pairs conj copy_ detach eq equal fill_ imag isfinite isinf isnan isreal ne real reshape resolve_conj resolve_neg set_ to_copy view_as_complex view_as_real zero_',
     },
     'count_of_values': {
         True: 'bincount distinct_positions histogramdd masked_select nonzero positions_of unique unique_consecutive',
+    },
+    'divides_by': {
+        'input': 'pow pow_base pow_scalar',
+        'other': 'div div_rounded div_scalar xlogy',
+        'other input': 'atan2',
+    },
+    'domain': {
+        '-1 1': 'acos asin atanh erfinv',
+        '-1 inf': 'log1p',
+        '0 1': 'logit',
+        '0 inf': 'log log10 log2 rsqrt sqrt xlogy',
+        '1 inf': 'acosh',
     },
     'exact': {
         True: 'abs conj conj_number depending_on drop_where hardshrink_backward hardtanh_backward isfinite isnan keep_where logical_and logical_not logical_or scaled_by softshrink_backward sum_to threshold_backward to_dtype where zeros_of',
@@ -64,6 +86,10 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         'mul_.Tensor': 'mul',
         'pow_.Scalar': 'pow',
         'sub_.Tensor': 'sub',
+    },
+    'infinite': {
+        'derivative': 'acos acosh asin atan2 cdist_forward linalg_vector_norm norm_dim pow pow_base pow_scalar sqrt std xlogy',
+        'value': 'atanh digamma div div_rounded div_scalar erfinv lgamma log log10 log1p log2 logit reciprocal rsqrt',
     },
     'lenient': {
         True: 'embedding embedding_bag gaussian_nll_loss multilabel_soft_margin_loss',
@@ -147,6 +173,9 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'quantized': {
         True: 'amax amin max mean min relu',
     },
+    'renumbered': {
+        True: 'acosh asinh atanh celu conj_physical elu leaky_relu polygamma rrelu_with_noise threshold',
+    },
     'returns': {
         'L info': 'linalg_cholesky_ex',
         'LD pivots': 'linalg_ldl_factor',
@@ -183,6 +212,9 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         'matrices': 'cholesky cholesky_inverse cholesky_solve eigenvalues geqrf hermitian_eigenvalues identity_like linalg_cholesky_ex linalg_det linalg_eig linalg_eigh linalg_householder_product linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_qr linalg_slogdet linalg_solve_triangular linalg_svd lu_unpack ormqr permute_rows singular_values triangular_solve',
         'samples': 'channel_shuffle col2im fractional_max_pool2d fractional_max_pool3d grid_points grid_sampler_2d grid_sampler_3d grid_slopes im2col point_positions put_points reflected_slopes take_points',
         'view': 'diagonal select slice_view split split_with_sizes squeeze_dim transpose unbind unfold',
+    },
+    'takes_minus_inf': {
+        True: 'amax clamp clamp_tensor exp log_softmax logsumexp max_all max_dim maximum relu sigmoid softmax',
     },
     'twin': {
         'kernel': 'as_positions sharing_counts',

@@ -37,21 +37,8 @@ from pullback.modes.user_warnings import warn_user
 from pullback.tensor.foreign_arguments import PLAIN, any_foreign, ask_foreign
 from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
-_RULES_OF_THEIR_OWN = {
-    "AcoshBackward0": "AcoshBackward1",
-    "AsinhBackward0": "AsinhBackward1",
-    "AtanhBackward0": "AtanhBackward1",
-    "CeluBackward0": "CeluBackward1",
-    "ConjPhysicalBackward0": "ConjPhysicalBackward1",
-    "EluBackward0": "EluBackward1",
-    "LeakyReluBackward0": "LeakyReluBackward1",
-    "PolygammaBackward0": "PolygammaBackward1",
-    "RreluWithNoiseBackward0": "RreluWithNoiseBackward1",
-    "ThresholdBackward0": "ThresholdBackward1",
-}
-"""Nodes that PyTorch numbers otherwise where the operation was in place."""
-
 _WRITES = names_with("writes")
+_RENUMBERED = names_with("renumbered")
 
 
 def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
@@ -260,8 +247,8 @@ def adopt_result(input: Any, alias: Tensor, result: Tensor) -> None:
             value._array = input._array
             value._counter = counter
             setattr(node, f"{name}_version", counter.value)
-    if (own := _RULES_OF_THEIR_OWN.get(type(node).__name__)) is not None:
-        node = renamed(node, own)
+    if node.operation in _RENUMBERED:
+        node = renamed(node, type(node).__name__[:-1] + "1")
     if isinstance(node, NotImplementedNode):
         node.operation += "_"
     rebase_history(input, node)

@@ -19,6 +19,7 @@ from pullback.autograd.differentiation import make_grads, root_edges
 from pullback.backend.array_module import as_array
 from pullback.engine.engine import engine
 from pullback.engine.stepping import Arrival, run_in_steps
+from pullback.facts import fact_of
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.inspection.finding import (
@@ -37,13 +38,12 @@ from pullback.inspection.freed_graphs import diagnose_freed
 from pullback.inspection.nodes import acting_node, held_arrays, is_released, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
 from pullback.inspection.singular_points import (
-    DIVIDING,
-    OUTSIDE,
-    POLES,
-    SWALLOWING,
+    deciding_operands,
+    has_domain,
+    is_outside,
+    is_pole,
     is_singular,
     kind_of,
-    never,
     operation_of,
 )
 from pullback.tensor.tensor import Tensor
@@ -222,16 +222,16 @@ def _is_mask(node: Node, array: Any, nodes: list[Node]) -> bool:
     if bool(((array != array) | (array == math.inf)).any()):
         return False
     following = [one for one in nodes if any(edge is not None and edge[0] is node for edge in one.next_edges)]
-    return bool(following) and all(operation_of(one) in SWALLOWING for one in following)
+    return bool(following) and all(fact_of(operation_of(one), "takes_minus_inf") for one in following)
 
 
 def _breaks_at(node: Node, name: str, array: Any) -> tuple[int, ...] | None:
     """The first element of an operand at which the operation itself has no finite value."""
     operation = operation_of(node)
-    if array.dtype.kind != "f" or name == "result" or name not in DIVIDING.get(operation, (name,)):
+    if array.dtype.kind != "f" or name == "result" or name not in (deciding_operands(operation) or (name,)):
         return None
-    bad = OUTSIDE.get(operation, never)(array)
-    if operation in POLES:
+    bad = is_outside(operation, array)
+    if is_pole(operation):
         bad = bad | is_singular(operation, {}, array)
     flat = as_array(bad).reshape(-1)
     return unravel(int(flat.nonzero()[0][0]), array.shape) if flat.any() else None
@@ -248,9 +248,9 @@ def _of_value(node: Node | None, array: Any, bad: tuple[int, ...] | None = None,
         operands[name] = value
         finite = {key: at for key, at in operands.items() if key not in outputs}
         kind = _kind(node, finite, None, operands.get("result", math.nan))
-        if kind == "unknown" and operation_of(node) in OUTSIDE:
+        if kind == "unknown" and has_domain(operation_of(node)):
             kind = "domain"  # its operand was not saved
-        elif kind == "overflow" and operation_of(node) in POLES:
+        elif kind == "overflow" and is_pole(operation_of(node)):
             kind = "division_by_zero"
     elif node is not None:
         operands[name], kind = value, "nan_came_in"

@@ -91,7 +91,7 @@ def known_operands(node: Node) -> list[tuple[str, Any]]:
 def operands_at(node: Node, element: tuple[int, ...], shape: tuple[int, ...]) -> dict[str, Any]:
     """The saved operands at an element, where they have one there; numbers as they are."""
     found: dict[str, Any] = {}
-    if operation_of(node) in OPAQUE:
+    if operation_of(node) == OPAQUE:
         return found
     for name, value in known_operands(node):
         at = value_at(getattr(value, "_array", value), element, shape)

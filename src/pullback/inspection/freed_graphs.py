@@ -17,17 +17,20 @@ from pullback.inspection.finding import (
 )
 from pullback.inspection.nodes import leaves_behind
 from pullback.inspection.singular_points import (
-    DIVIDING,
-    OUTSIDE,
-    OVER_ROWS,
-    POLES,
-    SINGULAR,
-    VECTORS,
-    never,
+    deciding_operands,
+    divides_by_differences,
+    has_domain,
+    has_singular_points,
+    how_it_breaks,
+    is_outside,
+    is_pole,
+    is_singular,
     operation_of,
+    sees_rows,
 )
 from pullback.tensor.tensor import Tensor
 
+_GROWING = ("by growing", "with its exponent")
 _FREED = "the graph was freed; retain_graph=True tells more"
 
 
@@ -46,15 +49,21 @@ def diagnose_freed(loss: Tensor, nodes: list[Node]) -> Diagnosis | None:
     known = [found for node in suspects if (found := _by_leaf(node)) is not None]
     if known:
         return known[0]
-    candidates = [node for node in suspects if operation_of(node) in SINGULAR.keys() | VECTORS]
-    candidates.sort(key=lambda node: operation_of(node) == "Pow")  # whose exponent is gone: most are harmless
+    candidates = [node for node in suspects if _divides(node)]
+    candidates.sort(
+        key=lambda node: how_it_breaks(operation_of(node)) == "with its exponent"
+    )  # gone: most are harmless
     candidates = candidates or suspects
     if not candidates:
         return Diagnosis(None, "nan_came_in")
     came_in = any(not is_finite(leaf._array) for leaf in bad)
-    divides = operation_of(candidates[0]) in SINGULAR.keys() | VECTORS
-    kind = "division_by_zero" if divides else "nan_came_in" if came_in else "unknown"
+    kind = "division_by_zero" if _divides(candidates[0]) else "nan_came_in" if came_in else "unknown"
     return doubted(Diagnosis(candidates[0], kind), _FREED, candidates[1:])
+
+
+def _divides(node: Node) -> bool:
+    operation = operation_of(node)
+    return has_singular_points(operation) or divides_by_differences(operation)
 
 
 def _of_forward(loss: Tensor, nodes: list[Node]) -> Diagnosis:
@@ -72,11 +81,11 @@ def _of_forward(loss: Tensor, nodes: list[Node]) -> Diagnosis:
     known = [by_leaf for node in ordered if (by_leaf := _by_leaf(node, forward=True)) is not None]
     if known:
         return known[0]
-    breaking = [node for node in ordered if operation_of(node) in POLES | OUTSIDE.keys()]
+    breaking = [node for node in ordered if is_pole(operation_of(node)) or has_domain(operation_of(node))]
     is_infinite = not (loss._array != loss._array).any()
-    growing = [node for node in ordered if operation_of(node) in ("Exp", "Pow")] if is_infinite else []
+    growing = [node for node in ordered if is_infinite and how_it_breaks(operation_of(node)) in _GROWING]
     if breaking:
-        kind = "division_by_zero" if operation_of(breaking[0]) in POLES else "domain"
+        kind = "division_by_zero" if is_pole(operation_of(breaking[0])) else "domain"
         return doubted(Diagnosis(breaking[0], kind, forward=True), _FREED, [*breaking[1:], *growing])
     if growing:
         return doubted(Diagnosis(growing[0], "overflow", forward=True), _FREED, growing[1:])
@@ -88,12 +97,12 @@ def _by_leaf(node: Node, forward: bool = False) -> Diagnosis | None:
     name = operation_of(node)
     for edge in node.next_edges:
         leaf = None if edge is None else getattr(edge[0], "variable", None)
-        if leaf is None or name not in SINGULAR or name in DIVIDING:
+        if leaf is None or not has_singular_points(name) or deciding_operands(name) is not None:
             continue
         flat = leaf._array.reshape(-1)
-        for kind, is_bad in (("domain", OUTSIDE.get(name, never)), ("division_by_zero", SINGULAR[name])):
-            flags = as_array(is_bad(flat))
-            if not flags.any() or (name in OVER_ROWS and not flags.all()):
+        for kind, bad in (("domain", is_outside(name, flat)), ("division_by_zero", is_singular(name, {}, flat))):
+            flags = as_array(bad)
+            if not flags.any() or (sees_rows(name) and not flags.all()):
                 continue
             place = int(flags.nonzero()[0][0])
             if kind == "division_by_zero" and not forward and _has_nan_gradient(leaf, place):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from pullback.facts import fact_of
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import forward_name
+from pullback.inspection.nodes import acting_node
 
 
 class Wording(NamedTuple):
@@ -56,27 +58,27 @@ _KINDS = {
     ),
 }
 _OWN_WORDS = {
-    ("Exp", "overflow"): Wording(
+    ("by growing", "overflow"): Wording(
         _TOO_LARGE,
         _TOO_LARGE,
         "Compute in logarithms (logsumexp, log_softmax), clamp() the operand, or use a wider dtype.",
     ),
-    ("Div", "division_by_zero"): Wording(
+    ("by dividing", "division_by_zero"): Wording(
         "the derivative of {operation} divides by zero there",
         "it divides by zero",
         _AWAY_FROM_ZERO,
     ),
-    ("Softmax", "domain"): Wording(
+    ("on empty rows", "domain"): Wording(
         "",
         "a row has nothing but -inf (all of it is masked), or a NaN or an infinity",
         "Leave one position of every row unmasked, or mask with a large negative number instead of -inf.",
     ),
-    ("NllLoss", "division_by_zero"): Wording(
+    ("as an empty mean", "division_by_zero"): Wording(
         "",
         "it is the mean over no target at all: every one is ignore_index, or there is none",
         "Leave such batches out, or use reduction='sum' and divide by the count where that is not zero.",
     ),
-    ("Std", "domain"): Wording(
+    ("on single elements", "domain"): Wording(
         "",
         "one element has no deviation: it divides by the count less `correction`, which is zero",
         "Use correction=0, or leave groups of one element out.",
@@ -86,101 +88,121 @@ _OWN_WORDS = {
         "one of the operations of a compiled function made it",
         "Call the function itself in place of its compiled form and diagnose that: then its operations are known.",
     ),
-    ("LinalgSvd", "division_by_zero"): Wording(
+    ("on equal singular values", "division_by_zero"): Wording(
         "the derivative of {operation} divides by differences of singular values, and some are equal or zero",
         "",
         "Use what does not depend on the vectors' choice (svdvals, a norm), or perturb the matrix a little.",
     ),
-    ("LinalgEigh", "division_by_zero"): Wording(
+    ("on equal eigenvalues", "division_by_zero"): Wording(
         "the derivative of {operation} divides by differences of eigenvalues, and some are equal",
         "",
         "Use what does not depend on the vectors' choice (eigvalsh, a norm), or perturb the matrix a little.",
     ),
 }
-_ALIKE = {
-    "LogSoftmax": "Softmax", "NllLoss2D": "NllLoss", "Var": "Std", "StdMean": "Std", "VarMean": "Std",
-    "LinalgEig": "LinalgEigh", "Reciprocal": "Div", "Exp2": "Exp", "Expm1": "Exp", "Cosh": "Exp", "Sinh": "Exp",
-}  # fmt: skip
+"""What is said of operations that break in a way of their own: the fact `breaks`, see facts.py."""
+
+
+OPAQUE = "CompiledFunction"
+"""The operation whose own operations nobody sees."""
+
+
+def operation_of(node: Node) -> str:
+    """The operation whose facts say where a node breaks; of others the name, as `CompiledFunction`."""
+    return acting_node(node).operation or forward_name(node.name())
 
 
 def wording_of(operation: str, kind: str) -> Wording:
     """What is said of a kind where an operation met it."""
-    return _OWN_WORDS.get((_ALIKE.get(operation, operation), kind)) or _KINDS[kind]
+    return _OWN_WORDS.get((how_it_breaks(operation), kind)) or _KINDS[kind]
 
 
-def _zero(value: Any) -> Any:
-    return value == 0
+def how_it_breaks(operation: str) -> str:
+    """The fact `breaks` of an operation."""
+    return operation if operation == OPAQUE else fact_of(operation, "breaks") or ""
 
 
-def never(value: Any) -> Any:
-    """No finite number at all: what is asked of operations that are finite everywhere."""
-    return value != value
+def deciding_operands(operation: str) -> list[str] | None:
+    """The operands that decide where it is infinite; None where all of them do."""
+    names = fact_of(operation, "divides_by")
+    return None if names is None else names.split()
 
 
-# Of one number or of an array of them.
-SINGULAR: dict[str, Callable[[Any], Any]] = {
-    "Log": _zero, "Log2": _zero, "Log10": _zero, "Sqrt": _zero, "Rsqrt": _zero, "Reciprocal": _zero, "Div": _zero,
-    "Pow": _zero, "Norm": _zero, "LinalgVectorNorm": _zero, "Xlogy": _zero, "Atan2": _zero, "Lgamma": _zero, "Std": _zero,
-    "Digamma": _zero, "Cdist": _zero, "Logit": lambda value: (value == 0) | (value == 1), "Log1P": lambda value: value == -1,
-    "Acos": lambda value: abs(value) == 1, "Asin": lambda value: abs(value) == 1, "Atanh": lambda value: abs(value) == 1,
-    "Acosh": lambda value: value == 1, "Erfinv": lambda value: abs(value) == 1,
-}  # fmt: skip
-"""Operations whose derivative is infinite at some operands."""
-OUTSIDE: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("Log", "Log2", "Log10", "Sqrt", "Rsqrt", "Xlogy"), lambda value: value < 0),
-    "Log1P": lambda value: value < -1, "Acosh": lambda value: value < 1, "Logit": lambda value: (value < 0) | (value > 1),
-    **dict.fromkeys(("Acos", "Asin", "Atanh", "Erfinv"), lambda value: abs(value) > 1),
-}  # fmt: skip
-POLES = frozenset("Log Log2 Log10 Rsqrt Reciprocal Div Log1P Atanh Lgamma Digamma Logit Erfinv".split())
-"""Those that are infinite there themselves."""
-DIVIDING = {"Div": ("other",), "Atan2": ("other", "input"), "Xlogy": ("other",), "Pow": ("input",)}
-"""Which operands matter, where not all of them do."""
-OVER_ROWS = frozenset("Norm LinalgVectorNorm Std Cdist".split())
-"""Those whose operands matter together: one zero among others is harmless."""
-SWALLOWING = frozenset("Softmax LogSoftmax Logsumexp Exp Sigmoid Max Amax Maximum Relu Clamp".split())
-"""Those that give finite numbers where some operands are -inf, as masks put it."""
-_EMPTY_ROWS = frozenset("Softmax LogSoftmax".split())
-_DEVIATIONS = frozenset("Std Var StdMean VarMean".split())
-OPAQUE = frozenset(["CompiledFunction"])
-"""Those whose operations nobody sees."""
-_MEANS = frozenset("NllLoss NllLoss2D".split())
-VECTORS = frozenset("LinalgSvd LinalgEigh LinalgEig".split())
-"""Those whose derivatives divide by differences of values that may be equal."""
+def is_pole(operation: str) -> bool:
+    """Whether an operation is infinite itself where its derivative is."""
+    return bool(fact_of(operation, "infinite") == "value")
 
 
-def operation_of(node: Node) -> str:
-    """The name of a node's operation as tables here have it: `LogBackward0` is of `Log`."""
-    return forward_name(node.name()).rstrip("0123456789")
+def has_singular_points(operation: str) -> bool:
+    """Whether the derivative of an operation is infinite at some operands."""
+    return fact_of(operation, "infinite") is not None
 
 
-def is_singular(name: str, operands: Mapping[str, Any], value: Any) -> Any:
+def sees_rows(operation: str) -> bool:
+    """Whether operands matter together: one zero among others is harmless."""
+    return bool(fact_of(operation, "structure") != "elementwise")
+
+
+def divides_by_differences(operation: str) -> bool:
+    """Whether the derivative divides by differences of values that may be equal."""
+    return how_it_breaks(operation).startswith("on equal")
+
+
+def has_domain(operation: str) -> bool:
+    """Whether an operation is not defined for all numbers."""
+    return fact_of(operation, "domain") is not None
+
+
+def is_outside(operation: str, value: Any) -> Any:
+    """Whether a value (or which of an array of them) lies outside of an operation's domain."""
+    least, greatest = _ends(operation) or (-math.inf, math.inf)
+    return (value < least) | (value > greatest)
+
+
+def is_singular(operation: str, operands: Mapping[str, Any], value: Any) -> Any:
     """Whether the derivative is infinite at a value (or at which of several); of `pow` the exponent decides."""
     exponent = operands.get("exponent")
-    if name == "Pow" and isinstance(exponent, int | float) and exponent >= 1:
-        return never(value)
-    return SINGULAR.get(name, never)(value)
+    is_smooth = isinstance(exponent, int | float) and exponent >= 1 and _has_exponent(operation)
+    if not has_singular_points(operation) or is_smooth:
+        return value != value
+    least, greatest = _ends(operation) or (0.0, 0.0)
+    return ((value == least) | (value == greatest)) & (abs(value) != math.inf)
+
+
+def _ends(operation: str) -> tuple[float, float] | None:
+    domain = fact_of(operation, "domain")
+    if domain is None:
+        return None
+    least, greatest = map(float, domain.split())
+    return least, greatest
+
+
+def _has_exponent(operation: str) -> bool:
+    return how_it_breaks(operation) == "with its exponent"
 
 
 def kind_of(name: str, operands: Mapping[str, Any], incoming: Any, result: Any) -> str:
     """The kind of what an operation, or its derivative where a gradient came in, made of finite operands."""
-    values = [at for key in DIVIDING.get(name, operands) if type(at := operands.get(key)) in (int, float)]
-    if name in OPAQUE:
+    deciding = deciding_operands(name)
+    values = [at for key in deciding or operands if type(at := operands.get(key)) in (int, float)]
+    if name == OPAQUE:
         return "unknown"
     if incoming == 0 and result != result:
         return "zero_times_infinity"
-    if any(OUTSIDE.get(name, never)(value) for value in values) or _is_root_of_negative(name, operands):
+    if any(is_outside(name, value) for value in values) or _is_root_of_negative(name, operands):
         return "domain"
     if any(is_singular(name, operands, value) for value in values):
         return "division_by_zero"
-    if incoming is None and name in _EMPTY_ROWS | _DEVIATIONS:
+    breaks = how_it_breaks(name)
+    if incoming is None and breaks in ("on empty rows", "on single elements"):
         return "domain"
-    if name in (_MEANS if incoming is None else VECTORS) and result != result:
+    divides = breaks == "as an empty mean" if incoming is None else divides_by_differences(name)
+    if divides and result != result:
         return "division_by_zero"
     return "overflow" if isinstance(result, int | float) and math.isinf(result) else "unknown"
 
 
 def _is_root_of_negative(name: str, operands: Mapping[str, Any]) -> bool:
     base, exponent = operands.get("input"), operands.get("exponent")
-    if name != "Pow" or not isinstance(base, int | float) or not isinstance(exponent, int | float):
+    if not _has_exponent(name) or not isinstance(base, int | float) or not isinstance(exponent, int | float):
         return False
     return base < 0 and exponent != int(exponent)
