@@ -293,3 +293,26 @@ def test_runs_of_functions_that_are_freed_are_counted() -> None:
                 compiled(pullback.ones(3))
             del compiled
     assert count["runs"] == 2 * (CALLS - 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: x.unbind(0)[0], "Dimension specified as 0 but tensor has no dimensions"),
+        (lambda x: -(x > 0), "on a bool tensor is not supported"),
+    ],
+)
+def test_what_a_check_says_after_a_kernel_failed_is_said_while_recording(function: Any, words: str) -> None:
+    with pytest.raises((IndexError, RuntimeError), match=words):
+        pullback.compile(function)(pullback.tensor(1.0))
+
+
+@pytest.mark.parametrize("reduce", [lambda x: x.mean(0), lambda x: x.mean(0, keepdim=True)])
+def test_gradient_spread_over_one_row_is_added_to_another(reduce: Any) -> None:
+    compiled = pullback.compile(lambda x: (reduce(x), x))
+    for _ in range(CALLS):
+        x = pullback.ones(1, 3, requires_grad=True)
+        mean, same = compiled(x * 1)
+        (mean.sum() + same.sum()).backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [[2.0, 2.0, 2.0]]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
+from inspect import unwrap
 from typing import Any, TypeVar, cast
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
@@ -62,7 +63,8 @@ def is_checked(kernel: Callable[..., Any]) -> bool:
 
 
 def check_of(kernel: Callable[..., Any]) -> Callable[..., None]:
-    """The function that checks the arguments of a kernel."""
+    """The function that checks the arguments of a kernel, or of what compile records in its place."""
+    kernel = unwrap(getattr(kernel, "__self__", kernel))  # see Library.maker: what no profiler is told of is a method
     module = import_module(f"pullback.checks.{kernel.__module__.rpartition('.')[2]}")
     found: Callable[..., None] = getattr(module, kernel.__name__)
     return found

@@ -262,8 +262,8 @@ def _fresh_outputs(program: Program) -> tuple[bool, ...]:
 
 
 def _is_spread(value: Value) -> bool:
-    """Whether one element stands for several: a kernel that gives such an array may give one that nobody may write to."""
-    return any(size > 1 and not stride for size, stride in zip(value.shape, value.strides, strict=True))
+    """Whether a kernel spread it: it may give an array that nobody may write to, of one element along a dimension too."""
+    return any(not stride for stride in value.strides)
 
 
 def _give_path(view: Any, source: Any, path: Sequence[tuple[type[Node], dict[str, Any]]]) -> None:
