@@ -43,6 +43,7 @@ def test_names_are_those_of_rules_public_forms_and_composite_functions(source: P
     "text",
     [
         '_KNOWN = {"add", "mul", "sum", "mean", "norm"}\n',
+        '_NODES = {"Add": 1, "Mul": 2, "SumBackward0": 3, "MulScalarBackward1": 4, "Norm": 5}\n',
         '_KNOWN = frozenset("add_ mul sum mean norm".split())\n',
         '_KNOWN: dict[str, int] = {"add": 1, "mul": 1, "sum": 1, "mean": 1, "norm": 2}\n',
         "_KNOWN = (F.add, F.mul, F.sum, F.mean, F.norm)\n",
