@@ -76,7 +76,7 @@ def exp(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(result))
 
 
-@elementwise(in_place=True, promote="float", found="torch and method", breaks="by growing")
+@elementwise(in_place=True, promote="float", found="torch and method", takes_minus_inf=True, breaks="by growing")
 def exp2(grad: Tensor, *, result: Tensor) -> Pullback:
     return wrt(input=grad * F.conj(result) * 0.6931471805599453)
 

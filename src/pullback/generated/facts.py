@@ -214,7 +214,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         'view': 'diagonal select slice_view split split_with_sizes squeeze_dim transpose unbind unfold',
     },
     'takes_minus_inf': {
-        True: 'amax clamp clamp_tensor exp log_softmax logsumexp max_all max_dim maximum relu sigmoid softmax',
+        True: 'amax clamp clamp_tensor exp exp2 log_softmax logsumexp max_all max_dim maximum relu sigmoid softmax',
     },
     'twin': {
         'kernel': 'as_positions sharing_counts',
