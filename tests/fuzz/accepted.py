@@ -371,14 +371,6 @@ ACCEPTED = (
     Accepted(
         "values",
         "",
-        "Zero to the power zero is 1, of complex numbers too.",
-        dtype="complex",
-        before=r"pow|\*\*",
-        close_where=(r"\[nan, nan\]", r"\[1.0, -?0.0\]"),
-    ),
-    Accepted(
-        "values",
-        "",
         "A rounding error in a number far above 1 is a different place on the circle.",
         before=r"(exp|pow|\*\*)(.|\n)*(sin|cos)_?\(",
         close_where=(_ON_THE_CIRCLE, _ON_THE_CIRCLE),

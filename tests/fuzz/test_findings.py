@@ -69,6 +69,21 @@ VALUES: dict[str, tuple[list[str], str, Any]] = {
         "(b.requires_grad, c.requires_grad)",
         (False, False),
     ),
+    "the gradient of the one part of a tensor without elements has a history": (
+        [
+            "a = torch.ones(0, 2).requires_grad_()",
+            "b, c = a.split(2, 0)[0], a.split(0, 0)[0]",
+            "d = torch.autograd.grad((b * b).sum(), a, create_graph=True)[0]",
+            "e = torch.autograd.grad((c * c).sum(), a, create_graph=True)[0]",
+        ],
+        "(d.requires_grad, d.shape, e.requires_grad)",
+        (True, (0, 2), True),
+    ),
+    "a complex zero to the power zero is nan where both are tensors, or the power is": (
+        ["a = torch.zeros(1, dtype=torch.complex64)", "b = torch.tensor([0j, 1 + 0j])"],
+        "[x.isnan().tolist() for x in (a.pow(a), a.pow(b), b.pow(a), a[0].pow(a[0]), 0**b, a**0)]",
+        [[True], [True, False], [True, False], True, [True, False], [False]],
+    ),
 }
 
 ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
@@ -101,6 +116,16 @@ ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
         [INFERENCE, "a.resize_(3)"],
         RuntimeError,
         "Inplace update to inference tensor outside InferenceMode",
+    ),
+    "a view that may not be used any more is refused before a wrong dimension": (
+        ["a = torch.ones(2, 3).requires_grad_()", "b = a.split(2, 1)[-1]", "b.logical_not_()", "b.unbind(3)"],
+        RuntimeError,
+        "Output 1 of Split.* is a view and its base or another view of its base has been modified inplace",
+    ),
+    "an argument of a wrong type is refused before such a view": (
+        ["a = torch.ones(2, 3).requires_grad_()", "b = a.split(2, 1)[-1]", "b.logical_not_()", "b.sum('x')"],
+        TypeError,
+        "sum.. received an invalid combination of arguments",
     ),
     "a number has no dimension to be repeated along": (
         ["torch.tensor(1.0).repeat_interleave(2, 0)"],

@@ -39,9 +39,8 @@ def stack_back(grad: Any, dtypes: list[Any], dim: int) -> list[Any]:
 def split_back(grads: Any, shape: Shape, dtype: Any, split_size: int, dim: int) -> Any:
     """The gradient of `split`: the parts' gradients one after another, zeros for unused parts."""
     extent = shape[dim]
-    if extent == 0:
-        return _zeros(grads, shape, dtype)
-    sizes = tuple([min(split_size, extent - start) for start in range(0, extent, split_size)])
+    starts = range(0, extent, split_size) if extent else (0,)  # of nothing there is one part
+    sizes = tuple([min(split_size, extent - start) for start in starts])
     return split_with_sizes_back(grads, shape, dtype, sizes, dim)
 
 

@@ -21,7 +21,8 @@ def pow(input: Array, exponent: Array) -> Array:
     """Raise to powers given by a tensor."""
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
-    return np.power(input, exponent)
+    powers = np.power(input, exponent)
+    return powers if powers.dtype.kind != "c" else _with_undefined(powers, input, exponent)
 
 
 @native
@@ -53,7 +54,15 @@ def pow_base(exponent: Array, input: Array | Scalar) -> Array:
     """Raise a number to powers given by a tensor; the result is row-major, as PyTorch's."""
     if exponent.dtype.kind in "iu":
         return _integer_power(input, np.ascontiguousarray(exponent))
-    return np.power(input, exponent, order="C")
+    powers = np.power(input, exponent, order="C")
+    return powers if powers.dtype.kind != "c" else _with_undefined(powers, input, exponent)
+
+
+def _with_undefined(powers: Array, input: Array | Scalar, exponent: Array) -> Array:
+    """Complex powers with nan for zero to the power zero: PyTorch's are exp(exponent * log(input))."""
+    powers = np.asarray(powers)  # a number, where both are numbers
+    powers[np.equal(input, 0) & np.equal(exponent, 0)] = complex(np.nan, np.nan)
+    return powers
 
 
 @native

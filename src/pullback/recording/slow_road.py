@@ -12,7 +12,7 @@ from pullback import kernels
 from pullback.checks import explain_failure
 from pullback.errors import not_a_bool
 from pullback.facts import fact_of
-from pullback.graph.history import adopt_switches
+from pullback.graph.history import adopt_switches, gradient_edge
 from pullback.graph.in_place import write_out
 from pullback.graph.tangents import carry_tangents, tangents_flow
 from pullback.modes.function_modes import is_told
@@ -22,7 +22,7 @@ from pullback.recording.rendered import tangent_of
 from pullback.tensor.arguments import as_tensor_argument, missing_arguments, shapes_differ
 from pullback.tensor.foreign_arguments import ask_foreign, is_foreign
 from pullback.tensor.refusals import refused
-from pullback.tensor.tensor import TensorBase
+from pullback.tensor.tensor import Tensor, TensorBase
 
 if TYPE_CHECKING:
     from pullback.generated.registry import Operation
@@ -199,6 +199,17 @@ def refuse(name: str, error: Exception, given: Given) -> Exception:
     """What the operation raises after `error`. See Note [Refusals]."""
     road = _roads.get(name) or _road_of(name)
     values = road.values_of(given)
+    explained = _explain(road, error, values)
+    if not isinstance(explained, TypeError) and (not process.changed or switches.records):
+        for place in road.inputs:
+            for tensor in _each(values[place]):
+                if isinstance(tensor, Tensor):
+                    gradient_edge(tensor)  # a view that may not be used any more is refused before shapes are
+    return explained
+
+
+def _explain(road: _Road, error: Exception, values: tuple[Any, ...]) -> Exception:
+    """What is wrong with the arguments, in PyTorch's words."""
     try:
         explain_failure(*road.kernel_call(values))
     except Exception as explained:
