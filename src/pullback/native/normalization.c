@@ -86,8 +86,7 @@ static PyObject *normalize(Normalization *loop, PyObject *input, PyObject *weigh
         loop->factor = data_or_null(weight);
         loop->shift = data_or_null(bias);
         if (by_channel)
-            run_channels(loop, type, statistics == 3 ? FOR_TYPE(type, normalize_channels) : FOR_TYPE(type, normalize_groups),
-                         FOR_TYPE(type, normalize_vectors));
+            run_channels(loop, type, FOR_TYPE(type, normalize_channels), FOR_TYPE(type, normalize_vectors));
         else
             run_items(loop->items, (loop->centered ? 4 : 3) * loop->count, FOR_TYPE(type, normalize_rows), loop);
     }
@@ -173,8 +172,7 @@ static PyObject *go_back(Normalization *loop, PyObject *grad, PyObject *input, P
         loop->to_factor = has_parts ? partials : data_of(results[1]);
         loop->to_shift = has_parts ? partials + loop->factors * ITEM(input) : data_of(results[2]);
         if (by_channel)
-            run_channels(loop, type, loop->segments > 1 ? FOR_TYPE(type, back_channels) : FOR_TYPE(type, back_groups),
-                         FOR_TYPE(type, back_vectors));
+            run_channels(loop, type, FOR_TYPE(type, back_channels), FOR_TYPE(type, back_vectors));
         else
             run_items(parts, 4 * loop->count * (loop->items < PART_ROWS ? loop->items : PART_ROWS), FOR_TYPE(type, back_rows),
                       loop);
@@ -285,7 +283,7 @@ static PyObject *batch_norm_evaluation_weight_back(PyObject *const *slots, const
         loop.mean = data_of(slots[3]);
         loop.scale = factors;
         loop.to_factor = data_of(result);
-        run_channels(&loop, type, FOR_TYPE(type, sum_channels), FOR_TYPE(type, back_vectors));
+        run_channels(&loop, type, FOR_TYPE(type, back_channels), FOR_TYPE(type, back_vectors));
     }
     PyMem_RawFree(factors);
     return result;

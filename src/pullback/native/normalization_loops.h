@@ -5,14 +5,23 @@
  */
 #include "reduction_rows.h"
 
-/* Where the mean of squares is all that is divided by (RMS norm), the mean is 0. */
-INLINE void TYPED(row_statistics)(const REAL *row, ptrdiff_t count, double eps, int centered, REAL *mean, REAL *scale)
+/* What an item, of segments that lie `stride` apart, is normalized by. Where the mean of squares is all that is divided by
+ * (RMS norm), the mean is 0. */
+INLINE void TYPED(find_statistics)(const Normalization *loop, const REAL *row, ptrdiff_t segments, int centered, REAL *mean,
+                                   REAL *scale, REAL *variance)
 {
-    *mean = centered ? (REAL)(TYPED(reduce_row)(SUM, row, count, 0) / (double)count) : 0;
-    double square = centered ? TYPED(reduce_row)(DEVIATIONS, row, count, *mean) : TYPED(reduce_row)(SQUARES, row, count, 0);
-    if (centered && (REAL)square - (REAL)square != 0)
+    ptrdiff_t length = loop->channels * loop->inner, stride = loop->stride;
+    double sum = 0, square = 0, count = (double)(segments * length);
+    for (ptrdiff_t n = 0; centered && n < segments; n++)
+        sum += TYPED(reduce_row)(SUM, row + n * stride, length, 0);
+    *mean = (REAL)(sum / count);
+    for (ptrdiff_t n = 0; n < segments; n++)
+        square += centered ? TYPED(reduce_row)(DEVIATIONS, row + n * stride, length, *mean)
+                           : TYPED(reduce_row)(SQUARES, row + n * stride, length, 0);
+    if (centered && !loop->variance && (REAL)square - (REAL)square != 0)
         square = NAN; /* it overflowed: a deviation of infinity would hide that as zeros */
-    *scale = (REAL)(1 / sqrt(square / (double)count + eps));
+    *variance = (REAL)(square / count);
+    *scale = (REAL)(1 / sqrt(square / count + loop->eps));
 }
 
 INLINE void TYPED(apply_row)(const REAL *restrict row, REAL *restrict output, ptrdiff_t count, REAL mean, REAL scale,
@@ -34,11 +43,11 @@ MULTIVERSIONED static void TYPED(normalize_rows)(void *context, ptrdiff_t begin,
     REAL *means = loop->mean, *scales = loop->scale;
     for (ptrdiff_t r = begin; r < end; r++) {
         const REAL *row = (const REAL *)loop->input + r * count;
-        REAL *output = (REAL *)loop->output + r * count, mean, scale;
+        REAL *output = (REAL *)loop->output + r * count, mean, scale, variance;
         if (loop->centered)
-            TYPED(row_statistics)(row, count, loop->eps, 1, &mean, &scale);
+            TYPED(find_statistics)(loop, row, 1, 1, &mean, &scale, &variance);
         else
-            TYPED(row_statistics)(row, count, loop->eps, 0, &mean, &scale);
+            TYPED(find_statistics)(loop, row, 1, 0, &mean, &scale, &variance);
         if (factor && shift)
             TYPED(apply_row)(row, output, count, mean, scale, factor, shift);
         else if (factor)
@@ -52,52 +61,33 @@ MULTIVERSIONED static void TYPED(normalize_rows)(void *context, ptrdiff_t begin,
     }
 }
 
-/* An item is a group of channels, which have one factor and shift each. */
-MULTIVERSIONED static void TYPED(normalize_groups)(void *context, ptrdiff_t begin, ptrdiff_t end)
+/* An item is a group of channels of a sample, or a channel of all samples; a channel has one factor and shift. */
+INLINE void TYPED(normalize_item)(const Normalization *loop, ptrdiff_t r, ptrdiff_t channels, ptrdiff_t segments)
 {
-    const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, channels = loop->channels;
-    const REAL *factors = loop->factor, *shifts = loop->shift;
-    for (ptrdiff_t r = begin; r < end; r++) {
-        const REAL *row = (const REAL *)loop->input + r * loop->step;
-        REAL *output = (REAL *)loop->output + r * loop->step, mean, scale;
-        TYPED(row_statistics)(row, channels * inner, loop->eps, 1, &mean, &scale);
-        ptrdiff_t first = r * channels % loop->factors;
-        for (ptrdiff_t c = 0; c < channels; c++) {
-            REAL factor = factors ? scale * factors[first + c] : scale, shift = shifts ? shifts[first + c] : 0;
-            for (ptrdiff_t i = c * inner; i < (c + 1) * inner; i++)
-                output[i] = (row[i] - mean) * factor + shift;
-        }
-        ((REAL *)loop->mean)[r] = mean;
-        ((REAL *)loop->scale)[r] = scale;
+    ptrdiff_t inner = loop->inner, first = r * channels % loop->factors;
+    const REAL *factors = loop->factor, *shifts = loop->shift, *input = (const REAL *)loop->input + r * loop->step;
+    REAL *output = (REAL *)loop->output + r * loop->step, mean, scale, variance;
+    TYPED(find_statistics)(loop, input, segments, 1, &mean, &scale, &variance);
+    for (ptrdiff_t c = 0; c < channels; c++) {
+        REAL factor = factors ? scale * factors[first + c] : scale, shift = shifts ? shifts[first + c] : 0;
+        for (ptrdiff_t n = 0; n < segments; n++)
+            for (ptrdiff_t i = n * loop->stride + c * inner, last = i + inner; i < last; i++)
+                output[i] = (input[i] - mean) * factor + shift;
     }
+    ((REAL *)loop->mean)[r] = mean;
+    ((REAL *)loop->scale)[r] = scale;
+    if (loop->variance)
+        ((REAL *)loop->variance)[r] = variance;
 }
 
-/* An item is a channel of all samples, which lie `stride` apart. */
 MULTIVERSIONED static void TYPED(normalize_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, stride = loop->stride;
-    const REAL *factors = loop->factor, *shifts = loop->shift;
-    double count = (double)loop->count;
-    for (ptrdiff_t c = begin; c < end; c++) {
-        const REAL *input = (const REAL *)loop->input + c * inner;
-        REAL *output = (REAL *)loop->output + c * inner;
-        double sum = 0, square = 0;
-        for (ptrdiff_t n = 0; n < loop->segments; n++)
-            sum += TYPED(reduce_row)(SUM, input + n * stride, inner, 0);
-        REAL mean = (REAL)(sum / count);
-        for (ptrdiff_t n = 0; n < loop->segments; n++)
-            square += TYPED(reduce_row)(DEVIATIONS, input + n * stride, inner, mean);
-        REAL variance = (REAL)(square / count), scale = (REAL)(1 / sqrt(square / count + loop->eps));
-        REAL factor = factors ? scale * factors[c] : scale, shift = shifts ? shifts[c] : 0;
-        for (ptrdiff_t n = 0; n < loop->segments; n++)
-            for (ptrdiff_t i = n * stride; i < n * stride + inner; i++)
-                output[i] = (input[i] - mean) * factor + shift;
-        ((REAL *)loop->mean)[c] = mean;
-        ((REAL *)loop->scale)[c] = scale;
-        ((REAL *)loop->variance)[c] = variance;
-    }
+    for (ptrdiff_t r = begin; r < end; r++)
+        if (loop->segments == 1)
+            TYPED(normalize_item)(loop, r, loop->channels, 1);
+        else
+            TYPED(normalize_item)(loop, r, 1, loop->segments);
 }
 
 /* The sums of h and of h * n over a row; grad * n and grad are added to the columns of the factor's and shift's gradient. */
@@ -201,12 +191,12 @@ MULTIVERSIONED static void TYPED(back_rows)(void *context, ptrdiff_t begin, ptrd
         ptrdiff_t last = (part + 1) * PART_ROWS < loop->items ? (part + 1) * PART_ROWS : loop->items;
         for (ptrdiff_t r = part * PART_ROWS; r < last; r++) {
             const REAL *row = (const REAL *)loop->input + r * count, *grad = (const REAL *)loop->grad + r * count;
-            REAL *output = (REAL *)loop->output + r * count, mean, scale;
+            REAL *output = (REAL *)loop->output + r * count, mean, scale, variance;
             if (loop->centered) {
                 mean = means[r];
                 scale = scales[r];
             } else
-                TYPED(row_statistics)(row, count, loop->eps, 0, &mean, &scale);
+                TYPED(find_statistics)(loop, row, 1, 0, &mean, &scale, &variance);
             double sum, along;
             if (factor)
                 TYPED(back_sums)(grad, row, factor, count, mean, scale, to_factor, to_shift, &sum, &along);
@@ -244,66 +234,39 @@ MULTIVERSIONED static void TYPED(join_columns)(const void *partials, ptrdiff_t p
     }
 }
 
-/* An item is a group; the sums of its channels go to parts of the gradients, one for each sample. */
-MULTIVERSIONED static void TYPED(back_groups)(void *context, ptrdiff_t begin, ptrdiff_t end)
+/* An item is a group of channels of a sample, whose sums go to parts of the gradients, one for each sample; or a channel of
+ * all samples. */
+MULTIVERSIONED static void TYPED(back_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, channels = loop->channels, all = loop->factors;
+    ptrdiff_t inner = loop->inner, channels = loop->channels, segments = loop->segments, stride = loop->stride;
     const REAL *factors = loop->factor;
     for (ptrdiff_t r = begin; r < end; r++) {
-        ptrdiff_t start = r * loop->step, first = r * channels % all, to = 2 * (r * channels - first) + first;
+        ptrdiff_t start = r * loop->step, first = r * channels % loop->factors, to = 2 * (r * channels - first) + first;
         const REAL *row = (const REAL *)loop->input + start, *grad = (const REAL *)loop->grad + start;
-        REAL *output = (REAL *)loop->output + start, *to_factor = (REAL *)loop->to_factor + to;
-        REAL *to_shift = (REAL *)loop->to_shift + to, mean = ((const REAL *)loop->mean)[r], scale = ((const REAL *)loop->scale)[r];
+        REAL mean = ((const REAL *)loop->mean)[r], scale = ((const REAL *)loop->scale)[r];
         double sum = 0, along = 0, count = (double)loop->count;
         for (ptrdiff_t c = 0; c < channels; c++) {
             double of_channel, along_channel, factor = factors ? factors[first + c] : 1;
-            if (inner < LANES)
-                TYPED(back_sums)(grad + c * inner, row + c * inner, NULL, inner, mean, scale, NULL, NULL, &of_channel,
-                                 &along_channel);
+            const REAL *g = grad + c * inner, *x = row + c * inner;
+            if (segments == 1 && inner < LANES)
+                TYPED(back_sums)(g, x, NULL, inner, mean, scale, NULL, NULL, &of_channel, &along_channel);
+            else if (loop->to_shift)
+                TYPED(segment_sums)(g, x, segments, stride, inner, mean, scale, 1, &of_channel, &along_channel);
             else
-                TYPED(segment_sums)(grad + c * inner, row + c * inner, 1, 0, inner, mean, scale, 1, &of_channel,
-                                    &along_channel);
-            to_factor[c] = (REAL)along_channel;
-            to_shift[c] = (REAL)of_channel;
+                TYPED(segment_sums)(g, x, segments, stride, inner, mean, scale, 0, &of_channel, &along_channel);
+            ((REAL *)loop->to_factor)[to + c] = (REAL)along_channel;
+            if (loop->to_shift)
+                ((REAL *)loop->to_shift)[to + c] = (REAL)of_channel;
             sum += factor * of_channel;
             along += factor * along_channel;
         }
-        for (ptrdiff_t c = 0; c < channels; c++)
-            TYPED(back_row)(grad + c * inner, row + c * inner, NULL, factors ? factors[first + c] : 1, output + c * inner,
-                            inner, mean, scale, (REAL)(sum / count), (REAL)(along / count));
+        for (ptrdiff_t c = 0; loop->output && c < channels; c++)
+            for (ptrdiff_t n = 0, at = c * inner; n < segments; n++, at += stride)
+                TYPED(back_row)(grad + at, row + at, NULL, factors ? factors[first + c] : 1,
+                                (REAL *)loop->output + start + at, inner, mean, scale, (REAL)(sum / count),
+                                (REAL)(along / count));
     }
-}
-
-/* An item is a channel of all samples. */
-INLINE void TYPED(go_back_channel)(const Normalization *loop, ptrdiff_t c, int summed)
-{
-    const REAL *input = (const REAL *)loop->input + c * loop->step, *grad = (const REAL *)loop->grad + c * loop->step;
-    REAL *output = (REAL *)loop->output + c * loop->step;
-    REAL mean = ((const REAL *)loop->mean)[c], scale = ((const REAL *)loop->scale)[c];
-    double sum, along, count = (double)loop->count;
-    TYPED(segment_sums)(grad, input, loop->segments, loop->stride, loop->inner, mean, scale, summed, &sum, &along);
-    ((REAL *)loop->to_factor)[c] = (REAL)along;
-    if (!summed)
-        return;
-    ((REAL *)loop->to_shift)[c] = (REAL)sum;
-    REAL factor = loop->factor ? ((const REAL *)loop->factor)[c] : 1;
-    for (ptrdiff_t n = 0; n < loop->segments; n++)
-        TYPED(back_row)(grad + n * loop->stride, input + n * loop->stride, NULL, factor, output + n * loop->stride, loop->inner,
-                        mean, scale, (REAL)(factor * sum / count), (REAL)(factor * along / count));
-}
-
-MULTIVERSIONED static void TYPED(back_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    for (ptrdiff_t c = begin; c < end; c++)
-        TYPED(go_back_channel)(context, c, 1);
-}
-
-/* The gradient of the factor alone. */
-MULTIVERSIONED static void TYPED(sum_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    for (ptrdiff_t c = begin; c < end; c++)
-        TYPED(go_back_channel)(context, c, 0);
 }
 
 /* Channels that are columns, one element a sample: an item is LANES of them. */
