@@ -70,9 +70,9 @@ INLINE void TYPED(normalize_item)(const Normalization *loop, ptrdiff_t r, ptrdif
     TYPED(find_statistics)(loop, input, segments, 1, &mean, &scale, &variance);
     for (ptrdiff_t c = 0; c < channels; c++) {
         REAL factor = factors ? scale * factors[first + c] : scale, shift = shifts ? shifts[first + c] : 0;
-        for (ptrdiff_t n = 0; n < segments; n++)
-            for (ptrdiff_t i = n * loop->stride + c * inner, last = i + inner; i < last; i++)
-                output[i] = (input[i] - mean) * factor + shift;
+        for (ptrdiff_t n = 0, at = c * inner; n < segments; n++, at += loop->stride)
+            for (ptrdiff_t i = 0; i < inner; i++)
+                output[at + i] = (input[at + i] - mean) * factor + shift;
     }
     ((REAL *)loop->mean)[r] = mean;
     ((REAL *)loop->scale)[r] = scale;
@@ -83,10 +83,11 @@ INLINE void TYPED(normalize_item)(const Normalization *loop, ptrdiff_t r, ptrdif
 MULTIVERSIONED static void TYPED(normalize_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Normalization *loop = context;
-    for (ptrdiff_t r = begin; r < end; r++)
-        if (loop->segments == 1)
+    if (loop->segments == 1)
+        for (ptrdiff_t r = begin; r < end; r++)
             TYPED(normalize_item)(loop, r, loop->channels, 1);
-        else
+    else
+        for (ptrdiff_t r = begin; r < end; r++)
             TYPED(normalize_item)(loop, r, 1, loop->segments);
 }
 
@@ -235,38 +236,44 @@ MULTIVERSIONED static void TYPED(join_columns)(const void *partials, ptrdiff_t p
 }
 
 /* An item is a group of channels of a sample, whose sums go to parts of the gradients, one for each sample; or a channel of
- * all samples. */
+ * all samples. Without `summed`, the gradient of the factor is all that is asked for. */
+INLINE void TYPED(back_item)(const Normalization *loop, ptrdiff_t r, ptrdiff_t channels, ptrdiff_t segments, int summed)
+{
+    ptrdiff_t inner = loop->inner, stride = loop->stride, start = r * loop->step;
+    ptrdiff_t first = r * channels % loop->factors, to = 2 * (r * channels - first) + first;
+    const REAL *row = (const REAL *)loop->input + start, *grad = (const REAL *)loop->grad + start, *factors = loop->factor;
+    REAL *output = (REAL *)loop->output + start, *to_factor = (REAL *)loop->to_factor + to;
+    REAL *to_shift = (REAL *)loop->to_shift + to, mean = ((const REAL *)loop->mean)[r], scale = ((const REAL *)loop->scale)[r];
+    double sum = 0, along = 0, count = (double)loop->count;
+    for (ptrdiff_t c = 0; c < channels; c++) {
+        double of_channel, along_channel, factor = factors ? factors[first + c] : 1;
+        const REAL *g = grad + c * inner, *x = row + c * inner;
+        if (segments == 1 && inner < LANES)
+            TYPED(back_sums)(g, x, NULL, inner, mean, scale, NULL, NULL, &of_channel, &along_channel);
+        else
+            TYPED(segment_sums)(g, x, segments, stride, inner, mean, scale, summed, &of_channel, &along_channel);
+        to_factor[c] = (REAL)along_channel;
+        if (summed)
+            to_shift[c] = (REAL)of_channel;
+        sum += factor * of_channel;
+        along += factor * along_channel;
+    }
+    for (ptrdiff_t c = 0; summed && c < channels; c++)
+        for (ptrdiff_t n = 0, at = c * inner; n < segments; n++, at += stride)
+            TYPED(back_row)(grad + at, row + at, NULL, factors ? factors[first + c] : 1, output + at, inner, mean, scale,
+                            (REAL)(sum / count), (REAL)(along / count));
+}
+
 MULTIVERSIONED static void TYPED(back_channels)(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Normalization *loop = context;
-    ptrdiff_t inner = loop->inner, channels = loop->channels, segments = loop->segments, stride = loop->stride;
-    const REAL *factors = loop->factor;
-    for (ptrdiff_t r = begin; r < end; r++) {
-        ptrdiff_t start = r * loop->step, first = r * channels % loop->factors, to = 2 * (r * channels - first) + first;
-        const REAL *row = (const REAL *)loop->input + start, *grad = (const REAL *)loop->grad + start;
-        REAL mean = ((const REAL *)loop->mean)[r], scale = ((const REAL *)loop->scale)[r];
-        double sum = 0, along = 0, count = (double)loop->count;
-        for (ptrdiff_t c = 0; c < channels; c++) {
-            double of_channel, along_channel, factor = factors ? factors[first + c] : 1;
-            const REAL *g = grad + c * inner, *x = row + c * inner;
-            if (segments == 1 && inner < LANES)
-                TYPED(back_sums)(g, x, NULL, inner, mean, scale, NULL, NULL, &of_channel, &along_channel);
-            else if (loop->to_shift)
-                TYPED(segment_sums)(g, x, segments, stride, inner, mean, scale, 1, &of_channel, &along_channel);
-            else
-                TYPED(segment_sums)(g, x, segments, stride, inner, mean, scale, 0, &of_channel, &along_channel);
-            ((REAL *)loop->to_factor)[to + c] = (REAL)along_channel;
-            if (loop->to_shift)
-                ((REAL *)loop->to_shift)[to + c] = (REAL)of_channel;
-            sum += factor * of_channel;
-            along += factor * along_channel;
-        }
-        for (ptrdiff_t c = 0; loop->output && c < channels; c++)
-            for (ptrdiff_t n = 0, at = c * inner; n < segments; n++, at += stride)
-                TYPED(back_row)(grad + at, row + at, NULL, factors ? factors[first + c] : 1,
-                                (REAL *)loop->output + start + at, inner, mean, scale, (REAL)(sum / count),
-                                (REAL)(along / count));
-    }
+    for (ptrdiff_t r = begin; r < end; r++)
+        if (!loop->output)
+            TYPED(back_item)(loop, r, 1, loop->segments, 0);
+        else if (loop->segments == 1)
+            TYPED(back_item)(loop, r, loop->channels, 1, 1);
+        else
+            TYPED(back_item)(loop, r, 1, loop->segments, 1);
 }
 
 /* Channels that are columns, one element a sample: an item is LANES of them. */
