@@ -7,13 +7,17 @@ sent by MPI, and copied back, as gloo does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from pullback.backend.device_array import DeviceArray
 from pullback.distributed.communicator import Communicator, Request
 from pullback.distributed.mpi import MpiCommunicator
 from pullback.distributed.reduce_operation import RedOpType
 from pullback.typing import Array
+
+if TYPE_CHECKING:
+    from pullback.distributed.nccl import NcclCommunicator
 
 __all__ = ["CommunicatorByDevice"]
 
@@ -41,10 +45,20 @@ class _CopyingBack:
 class CommunicatorByDevice:
     """Chooses who carries an array; every method is that of `Communicator`."""
 
-    def __init__(self, host: MpiCommunicator, device: Communicator | None = None) -> None:
+    def __init__(self, host: MpiCommunicator, device: NcclCommunicator | None = None) -> None:
         self.rank, self.size = host.rank, host.size
         self._host = host
         self._device = device
+
+    def wait_by(self, wait: Callable[[Request], None]) -> None:
+        """Wait this way for other ranks before the first message of a GPU."""
+        if self._device is not None:
+            self._device.wait = wait
+
+    def together(self, arrays: Sequence[Array]) -> AbstractContextManager[None]:
+        """A block whose messages, with these arrays, begin at once. All ranks of the group are in one."""
+        gpus = {array.raw.device.id for array in arrays if isinstance(array, DeviceArray)}
+        return nullcontext() if self._device is None or not gpus else self._device.together(gpus)
 
     def _run(self, arrays: Sequence[Array | None], written: int, call: Callable[..., Request]) -> Request:
         """Run `call(communicator, *arrays)` where the arrays are; the one at `written` gets the result (-1: none does)."""

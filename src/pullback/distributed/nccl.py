@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from pullback.backend.dtype import from_numpy_dtype
+from pullback.backend.array_module import empty
+from pullback.backend.dtype import from_numpy_dtype, uint8
 from pullback.distributed import nccl_library
-from pullback.distributed.communicator import Communicator, Request
+from pullback.distributed.communicator import Request
 from pullback.distributed.mpi import MpiCommunicator
 from pullback.distributed.reduce_operation import RedOpType
 from pullback.typing import Array
@@ -46,10 +49,15 @@ def _cuda() -> Any:
 class NcclRequest:
     """Work on a stream, done when the event behind it has happened."""
 
-    def __init__(self, stream: Any, *kept: Any) -> None:
-        self._event = _cuda().Event(disable_timing=True)
-        self._event.record(stream)
-        self._kept = kept
+    def __init__(self, gpu: int, stream: Any, *kept: Any) -> None:
+        self._gpu, self._stream, self._kept = gpu, stream, kept
+        self.record()
+
+    def record(self) -> None:
+        """Be done when what the stream has been given by now is."""
+        with _cuda().Device(self._gpu):
+            self._event = _cuda().Event(disable_timing=True)
+            self._event.record(self._stream)
 
     def is_done(self) -> bool:
         """Whether the GPU has come this far."""
@@ -60,30 +68,92 @@ class NcclRequest:
         return -1
 
 
-class NcclCommunicator:
-    """A communicator of NCCL on a stream of its own; barriers and subgroups go through MPI."""
+class _Channel:
+    """NCCL among some ranks, each on one GPU, with a stream of its own."""
 
     def __init__(self, mpi: MpiCommunicator) -> None:
         nccl = _nccl()
-        self.rank, self.size = mpi.rank, mpi.size
-        self._mpi = mpi
         number = mpi.comm.bcast(nccl.get_unique_id() if mpi.rank == 0 else None, 0)
-        self._comm = nccl.NcclCommunicator(mpi.size, number, mpi.rank)
-        self._group = nccl
-        self._stream = _cuda().Stream(non_blocking=True)
+        self.rank = mpi.rank
+        self.comm = nccl.NcclCommunicator(mpi.size, number, mpi.rank)
+        self.stream = _cuda().Stream(non_blocking=True)
+
+
+class NcclCommunicator:
+    """A communicator of NCCL; barriers and subgroups go through MPI.
+
+    # Note [Channels of NCCL]
+    Which GPU a rank uses is known when it first sends an array, so a channel is begun then, and kept for that GPU: a
+    collective begins one of all ranks. A message of two ranks cannot ask the others to help: where there is no channel of
+    all ranks yet, it begins one of these two. `wait` waits for the others to come, and raises when they do not.
+    """
+
+    def __init__(self, mpi: MpiCommunicator) -> None:
+        self.rank, self.size = mpi.rank, mpi.size
+        self.wait: Callable[[Request], None] = _wait
+        self._mpi = mpi
+        self._grouped: list[NcclRequest] | None = None
+        self._channels: dict[int, _Channel] = {}
+        self._pairs: dict[tuple[int, int], _Channel] = {}
 
     @classmethod
     def join(cls, world: MpiCommunicator) -> NcclCommunicator:
         """The communicator of all processes."""
         return cls(world.duplicate())
 
+    def begin(self, gpu: int) -> _Channel:
+        """The channel of all ranks of this rank's GPU. See Note [Channels of NCCL]."""
+        if gpu not in self._channels:
+            self.wait(self._mpi.barrier())
+            with _cuda().Device(gpu):
+                self._channels[gpu] = _Channel(self._mpi)
+        return self._channels[gpu]
+
+    def _begin_pair(self, gpu: int, peer: int) -> tuple[_Channel, int]:
+        """A channel that reaches a rank, and the number of that rank there."""
+        if gpu in self._channels or peer == self.rank:
+            return self.begin(gpu), peer
+        if (gpu, peer) not in self._pairs:
+            own, others = empty((1,), uint8.numpy_dtype), empty((1,), uint8.numpy_dtype)
+            self.wait(self._mpi.send(own, peer, 0))
+            self.wait(self._mpi.receive(others, peer, 0))
+            with _cuda().Device(gpu):
+                self._pairs[gpu, peer] = _Channel(self._mpi.subgroup(sorted([self.rank, peer]), 0))
+        channel = self._pairs[gpu, peer]
+        return channel, 1 - channel.rank
+
     def _run(self, name: str, *arguments: Any, kept: Sequence[Any]) -> Request:
+        gpu = kept[0].raw.device.id
+        return self._launch(self.begin(gpu), gpu, name, *arguments, kept=kept)
+
+    def _launch(self, channel: _Channel, gpu: int, name: str, *arguments: Any, kept: Sequence[Any]) -> Request:
         cuda = _cuda()
-        ready = cuda.Event(disable_timing=True)
-        ready.record(cuda.get_current_stream())
-        self._stream.wait_event(ready)
-        getattr(self._comm, name)(*arguments, self._stream.ptr)
-        return NcclRequest(self._stream, *kept)
+        with cuda.Device(gpu):
+            ready = cuda.Event(disable_timing=True)
+            ready.record(cuda.get_current_stream())
+            channel.stream.wait_event(ready)
+            getattr(channel.comm, name)(*arguments, channel.stream.ptr)
+        request = NcclRequest(gpu, channel.stream, *kept)
+        if self._grouped is not None:
+            self._grouped.append(request)
+        return request
+
+    @contextmanager
+    def together(self, gpus: Iterable[int]) -> Iterator[None]:
+        """Begin messages that wait for each other at once: one by one, the first would hold up its stream for ever."""
+        for gpu in gpus:
+            self.begin(gpu)
+        nccl = _nccl()
+        grouped: list[NcclRequest] = []
+        self._grouped = grouped
+        nccl.groupStart()
+        try:
+            yield
+        finally:
+            self._grouped = None
+            nccl.groupEnd()
+        for request in grouped:  # only now has the stream been given them
+            request.record()
 
     def all_reduce(self, array: Array, op: RedOpType) -> Request:
         place, kind = array.raw.data.ptr, _kind(array)
@@ -109,15 +179,14 @@ class NcclCommunicator:
     def all_to_all(
         self, output: Array, output_counts: Sequence[int], input: Array, input_counts: Sequence[int]
     ) -> Request:
-        self._group.groupStart()
-        request: Request | None = None
+        gpu = input.raw.device.id
         sent = received = 0
-        for peer in range(self.size):
-            request = self.send(input[sent : sent + input_counts[peer]], peer, 0)
-            request = self.receive(output[received : received + output_counts[peer]], peer, 0)
-            sent, received = sent + input_counts[peer], received + output_counts[peer]
-        self._group.groupEnd()
-        return NcclRequest(self._stream, output, input, request)
+        with self.together([gpu]):
+            for peer in range(self.size):
+                self.send(input[sent : sent + input_counts[peer]], peer, 0)
+                self.receive(output[received : received + output_counts[peer]], peer, 0)
+                sent, received = sent + input_counts[peer], received + output_counts[peer]
+        return NcclRequest(gpu, self.begin(gpu).stream, output, input)
 
     def gather(self, output: Array | None, input: Array, root: int) -> Request:
         counts = [input.size if peer == root else 0 for peer in range(self.size)]
@@ -130,22 +199,34 @@ class NcclCommunicator:
         return self.all_to_all(output, received, output[:0] if input is None else input, sent)
 
     def send(self, array: Array, dst: int, tag: int) -> Request:
-        return self._run("send", array.raw.data.ptr, array.nbytes, 1, dst, kept=[array])
+        gpu = array.raw.device.id
+        channel, peer = self._begin_pair(gpu, dst)
+        return self._launch(channel, gpu, "send", array.raw.data.ptr, array.nbytes, 1, peer, kept=[array])
 
     def receive(self, array: Array, src: int | None, tag: int) -> Request:
         if src is None:
             raise ValueError("NCCL receives from a named rank only: pass src")
-        return self._run("recv", array.raw.data.ptr, array.nbytes, 1, src, kept=[array])
+        gpu = array.raw.device.id
+        channel, peer = self._begin_pair(gpu, src)
+        return self._launch(channel, gpu, "recv", array.raw.data.ptr, array.nbytes, 1, peer, kept=[array])
 
     def barrier(self) -> Request:
-        self._stream.synchronize()
+        for gpu, channel in self._channels.items():
+            with _cuda().Device(gpu):
+                channel.stream.synchronize()
         return self._mpi.barrier()
 
-    def subgroup(self, ranks: Sequence[int], number: int) -> Communicator:
+    def subgroup(self, ranks: Sequence[int], number: int) -> NcclCommunicator:
         return NcclCommunicator(self._mpi.subgroup(ranks, number))
 
     def free(self) -> None:
-        self._comm.destroy()
+        for channel in [*self._channels.values(), *self._pairs.values()]:
+            channel.comm.destroy()
+
+
+def _wait(request: Request) -> None:
+    while not request.is_done():
+        time.sleep(0.0001)
 
 
 def _kind(array: Array) -> int:

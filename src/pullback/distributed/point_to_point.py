@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from pullback.distributed.buffers import check_tensor, flat, writable, write
+from pullback.distributed.by_device import CommunicatorByDevice
 from pullback.distributed.collectives import root_of
 from pullback.distributed.process_group import ProcessGroup, group_of, rank_not_in_group
 from pullback.distributed.work import Work
@@ -103,5 +105,13 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Begin several messages at once; their order does not matter."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to be of type ``torch.distributed.P2POp``.")
-    begun = [each.op(each.tensor, each.peer, each.group, each.tag) for each in p2p_op_list]
+    by_group: dict[str, list[P2POp]] = {}
+    for each in p2p_op_list:
+        by_group.setdefault(group_of(each.group).group_name, []).append(each)
+    with ExitStack() as blocks:
+        for ops in by_group.values():
+            communicator = group_of(ops[0].group).communicator
+            if isinstance(communicator, CommunicatorByDevice):
+                blocks.enter_context(communicator.together([each.tensor._array for each in ops]))
+        begun = [each.op(each.tensor, each.peer, each.group, each.tag) for each in p2p_op_list]
     return [work for work in begun if work is not None]

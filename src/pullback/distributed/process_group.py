@@ -99,6 +99,11 @@ class ProcessGroup:
         self._checker: Communicator | None = None
         self._kept: list[Any] = []
         self._position = {rank: index for index, rank in enumerate(self.ranks)}
+        if isinstance(communicator, CommunicatorByDevice):
+            communicator.wait_by(self._wait_for_others)
+
+    def _wait_for_others(self, request: Request) -> None:
+        Work(self, "the start of NCCL", self._number, [request]).wait()
 
     def rank(self) -> int:
         """The number of this process in the group."""
@@ -406,7 +411,7 @@ def _join_others(backend: str, timeout: timedelta, meeting: Meeting | None) -> P
         _end_all_on_failure()
         if backend == "gloo" and world.rank == 0:
             _log.warning("pullback: the backend 'gloo' means MPI here; results are the same to rounding")
-    on_device: Communicator | None = None
+    on_device = None
     if backend == "nccl":
         from pullback.distributed import nccl
 

@@ -117,6 +117,24 @@ def check_a_hook_sees_the_sums_of_gradients() -> None:
     assert seen == [9]
 
 
+def check_a_pass_that_failed_can_be_forgotten() -> None:
+    module = fully_shard(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)))
+    x = pullback.ones(3, 2, requires_grad=True)
+
+    def fail(grad: Any) -> None:
+        raise ValueError("no gradient")
+
+    x.register_hook(fail)
+    module.set_requires_gradient_sync(False)
+    with pytest.raises(ValueError, match="no gradient"):
+        module(x).sum().backward()
+    module.set_requires_gradient_sync(True)
+    module.reset_iter_state()
+    assert isinstance(module[0].weight, DTensor)
+    module(x.detach()).sum().backward()
+    assert module[1].bias.grad.full_tensor().tolist() == [3]
+
+
 def check_training_is_that_of_one_process() -> None:
     for options in ({}, {"shard_placement_fn": _along_columns}):
         _train_beside_one_process(options)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import cuda
+from . import cuda, nccl
 from .cuda import Memory, MemoryPointer, allocate
 
+cuda.nccl = nccl  # type: ignore[attr-defined]  # CuPy has it as cupy.cuda.nccl
 _VIEWS = "reshape ravel squeeze transpose swapaxes view diagonal broadcast_to expand_dims moveaxis".split()
 """What launches nothing, except where it has to copy."""
 
@@ -155,7 +156,7 @@ def _run(function: Any, args: Any, options: Any, writes: Any = ()) -> Any:
     if out is not None:
         cuda.tell(given, [out], True)
         return out
-    made = _wrapped(result, given)
+    made = _wrapped(result, given, not computes)
     if computes:
         cuda.tell(given, [*_arrays(made), *writes], bool(writes))
     return made
@@ -175,12 +176,13 @@ def _arrays(value: Any) -> list[Any]:
     return [value] if isinstance(value, ndarray) else []
 
 
-def _wrapped(value: Any, given: list[ndarray]) -> Any:
-    """A result of NumPy's in the memory of a GPU: a view of what was given, or new."""
+def _wrapped(value: Any, given: list[ndarray], is_view: bool = False) -> Any:
+    """A result of NumPy's in the memory of a GPU: a view of what was given, also where it is empty, or new."""
     if isinstance(value, (np.ndarray, np.generic)):
         if isinstance(value, np.ndarray):
             for array in given:
-                if value.size and np.may_share_memory(value, np.ndarray.view(array, np.ndarray)):
+                plain = np.ndarray.view(array, np.ndarray)
+                if np.may_share_memory(value, plain) if value.size else is_view:
                     seen = np.ndarray.view(value, ndarray)
                     seen.memory, seen._root = array.memory, array if array._root is None else array._root
                     return seen

@@ -257,6 +257,10 @@ device = SimpleNamespace(get_cublas_handle=lambda: 1000 + runtime.getDevice())
 # Streams.
 
 
+streams: weakref.WeakValueDictionary[int, Stream] = weakref.WeakValueDictionary()
+"""Every stream by its address."""
+
+
 class Stream:
     """A queue of a GPU; `null` is the first one of whichever GPU is current."""
 
@@ -270,6 +274,7 @@ class Stream:
         self.ptr = 0 if null else Stream._handles
         self.device_id = -1 if null else runtime.getDevice()
         self._before: list[Any] = []
+        streams[self.ptr] = self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self.ptr == other.ptr
