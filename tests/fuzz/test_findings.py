@@ -122,6 +122,16 @@ ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
         RuntimeError,
         "Output 1 of Split.* is a view and its base or another view of its base has been modified inplace",
     ),
+    "a view of integers made without grad is not filled with a number that requires grad": (
+        [
+            "a, b = torch.tensor([1, 2]), torch.tensor(0.5, requires_grad=True)",
+            "with torch.no_grad(): c = a.view(2)",
+            "c[0] = b",  # a copy, which PyTorch takes
+            "c[:1] = b",
+        ],
+        RuntimeError,
+        "A view was created in no_grad mode and is being modified inplace with grad mode enabled",
+    ),
     "an argument of a wrong type is refused before such a view": (
         ["a = torch.ones(2, 3).requires_grad_()", "b = a.split(2, 1)[-1]", "b.logical_not_()", "b.sum('x')"],
         TypeError,

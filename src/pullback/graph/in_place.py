@@ -64,13 +64,16 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
 
 def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
     """As `in_place`, when nobody is to be asked any more."""
-    grad_mode = (not process.changed or switches.records) and is_float_or_complex(input._array.dtype)
-    records = grad_mode and (input._requires_grad or _require_grad(args) or _require_grad(kwargs.values()))
+    records = (not process.changed or switches.records) and (
+        input._requires_grad or _require_grad(args) or _require_grad(kwargs.values())
+    )
     name = function.__name__
     how = _WRITES.get(name)
-    if records and how == "unrecorded":  # PyTorch does not look at the graph where no gradient could be
-        records = False
+    takes_grad = is_float_or_complex(input._array.dtype)
+    if records and (how == "unrecorded" or (name == "copy" and not takes_grad)):
+        records = False  # PyTorch does not look at the graph where no gradient could be
     check_in_place(input, name, records=records, inference_later=True)
+    records = records and takes_grad
     expanded = not input._array.flags.c_contiguous and has_internal_overlap(input._array)
     if expanded and how != "fill" and name != "index_put":
         check_overlap(input)
