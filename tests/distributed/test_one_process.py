@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pullback
 from pullback import distributed, nn
+from pullback.distributed import algorithms
+from pullback.distributed.algorithms import join
 from pullback.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from pullback.distributed.device_mesh import init_device_mesh
+from pullback.distributed.elastic.multiprocessing.errors import record
 
 
 @pytest.fixture
@@ -129,3 +134,27 @@ def test_a_mesh_prints_as_pytorchs() -> None:
     assert repr(mesh) == "DeviceMesh((data=1, model=1), 'cpu', stride=((), ()))"
     assert repr(init_device_mesh("cpu", (1,))) == "DeviceMesh((1,), 'cpu', stride=((),))"
     assert distributed.get_backend_config() == "cpu:gloo,cuda:gloo"
+
+
+def test_record_leaves_an_error_in_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "error.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(place))
+
+    @record
+    def main(error: BaseException) -> None:
+        raise error
+
+    with pytest.raises(SystemExit):
+        main(SystemExit(3))
+    assert not place.exists()
+    with pytest.raises(ValueError, match="bad"):
+        main(ValueError("bad"))
+    told = json.loads(place.read_text())["message"]
+    assert told["message"] == "ValueError: bad"
+    assert "in main" in told["extraInfo"]["py_callstack"]
+    assert told["extraInfo"]["timestamp"].isdigit()
+
+
+def test_uneven_inputs_are_had_where_programs_look() -> None:
+    assert algorithms.Join is join.Join
+    assert issubclass(algorithms.Joinable, join.Joinable)
