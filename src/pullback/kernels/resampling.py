@@ -186,6 +186,8 @@ def _nearest(old: int, new: int, scale: float | None, shift: float) -> Array:
 def _area(old: int, new: int) -> Taps:
     """Each output is the mean of the inputs that it touches."""
     places = np.arange(new)
+    if old == new:
+        return places[:, None], None
     starts: Array = places * old // new
     ends: Array = -(-(places + 1) * old // new)
     lengths = ends - starts
@@ -220,6 +222,8 @@ def _transposed_taps(method: str, old: int, new: int, scale: float | None, align
     """The adjoint's table: for each input position the outputs that read it."""
     positions, weights = _taps(method, old, new, scale, align_corners, single)
     if weights is None:
+        if old == new:
+            return positions, None
         weights = np.ones(positions.shape)
     outputs = np.broadcast_to(np.arange(new)[:, None], positions.shape)
     used = weights.reshape(-1) != 0

@@ -5,6 +5,7 @@
 #include "rows.h"
 
 #define FEW_TAPS 4
+#define LONG_RUN 8
 
 typedef struct {
     const void *input;
@@ -16,6 +17,8 @@ typedef struct {
     ptrdiff_t *counts;
     void *weights, *by_tap; /* [output][tap], and [tap][output] with `places` where there are few */
     int32_t *places;
+    int32_t *runs; /* where outputs begin that differ from the one before, where long runs are alike, and their end */
+    ptrdiff_t run_count;
 } Map;
 
 #define LOOPS "resampling_loops.h"
@@ -91,18 +94,21 @@ static PyObject *_apply_along(PyObject *const *slots, const KernelEntry *entry)
         shape[d] = d == axis ? map.outputs : DIM(slots[0], d);
     PyObject *weights = PyTuple_GET_ITEM(slots[1], 1);
     size_t table = (size_t)(map.outputs * (map.taps > FEW_TAPS ? map.taps : FEW_TAPS));
-    char *room = PyMem_RawMalloc(table * (2 * sizeof(double) + sizeof(int32_t)) + (size_t)map.outputs * sizeof(ptrdiff_t));
+    char *room = PyMem_RawMalloc(table * (2 * sizeof(double) + sizeof(int32_t)) + (size_t)map.outputs * sizeof(ptrdiff_t) +
+                                 (size_t)(map.outputs + 1) * sizeof(int32_t));
     PyObject *result = room ? new_array(ndim, shape, type) : PyErr_NoMemory();
     if (result) {
         map.weights = room;
         map.by_tap = room + table * sizeof(double);
         map.counts = (ptrdiff_t *)(room + 2 * table * sizeof(double));
         map.places = (int32_t *)(map.counts + map.outputs);
+        map.runs = map.places + table;
         map.input = data_of(slots[0]);
         map.output = data_of(result);
         weights = weights == Py_None ? NULL : weights;
         count_taps(&map, weights);
         FOR_TYPE(type, copy_weights)(&map, weights);
+        FOR_TYPE(type, find_runs)(&map);
         ptrdiff_t items = size_of(result) / (map.inner == 1 ? map.outputs : map.inner);
         run_items(items, map.most * (map.inner == 1 ? map.outputs : map.inner), FOR_TYPE(type, map_blocks), &map);
     }

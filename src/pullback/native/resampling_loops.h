@@ -39,6 +39,20 @@ INLINE void TYPED(gather_row)(const Map *map, const int taps, const REAL *restri
     }
 }
 
+/* One row, of which long runs of outputs are alike: each sum is taken once. */
+INLINE void TYPED(fill_runs)(const Map *map, const REAL *restrict from, REAL *restrict to)
+{
+    const REAL *weights = map->by_tap;
+    for (ptrdiff_t run = 0; run < map->run_count; run++) {
+        ptrdiff_t begin = map->runs[run], end = map->runs[run + 1];
+        REAL sum = from[map->places[begin]] * weights[begin];
+        for (ptrdiff_t t = 1; t < map->most; t++)
+            sum += from[map->places[t * map->outputs + begin]] * weights[t * map->outputs + begin];
+        for (ptrdiff_t i = begin; i < end; i++)
+            to[i] = sum;
+    }
+}
+
 /* One row, outputs that read neighbours: their sums side by side. */
 INLINE REAL TYPED(sum_run)(const REAL *from, const REAL *weights, ptrdiff_t count)
 {
@@ -55,7 +69,9 @@ INLINE REAL TYPED(sum_run)(const REAL *from, const REAL *weights, ptrdiff_t coun
 INLINE void TYPED(map_row)(const Map *map, const REAL *from, REAL *to)
 {
     const REAL *weights = map->weights;
-    if (map->most == 1)
+    if (map->run_count)
+        TYPED(fill_runs)(map, from, to);
+    else if (map->most == 1)
         TYPED(gather_row)(map, 1, from, to);
     else if (map->most == 2)
         TYPED(gather_row)(map, 2, from, to);
@@ -111,4 +127,25 @@ static void TYPED(copy_weights)(Map *map, PyObject *weights)
                 by_tap[place] = by_tap[place - map->outputs];
             }
         }
+}
+
+/* Runs of outputs that read the same with the same weights, where these are long enough to be filled. */
+static void TYPED(find_runs)(Map *map)
+{
+    const REAL *weights = map->by_tap;
+    map->run_count = 0;
+    if (map->inner != 1 || map->most > FEW_TAPS)
+        return;
+    for (ptrdiff_t i = 0; i < map->outputs; i++) {
+        int is_new = i == 0;
+        for (ptrdiff_t t = 0; t < map->most; t++) {
+            ptrdiff_t place = t * map->outputs + i;
+            is_new = is_new || map->places[place] != map->places[place - 1] || weights[place] != weights[place - 1];
+        }
+        if (is_new)
+            map->runs[map->run_count++] = (int32_t)i;
+    }
+    map->runs[map->run_count] = (int32_t)map->outputs;
+    if (map->run_count * LONG_RUN > map->outputs)
+        map->run_count = 0;
 }
