@@ -32,7 +32,7 @@ FACTS: dict[str, str] = {
     "found_in_place": "the same of its in-place form, where the parameters do not say it: tools/codegen/public_names.py",
     "fresh": "its array is surely a new one that nobody else holds: Note [Owned gradients]",
     "functional": "`nn.functional` has it too, or has it and what it is 'also in place'",
-    "gives": "its results are a 'comparison' of two operands, another 'truth' value, or 'positions'",
+    "gives": "its results are a 'comparison' of two operands, another 'truth' value, or (the last of them) 'positions'",
     "gradient_nodes": "the nodes that stand for its gradients where they are recorded: Note [Gradient nodes]",
     "in_place_overload": "what ATen calls its in-place form, where that is not its name with an underscore",
     "infinite": "its 'value' and its derivative are infinite somewhere, or its 'derivative' alone",

@@ -351,6 +351,20 @@ def test_an_inference_tensor_names_the_line_that_made_it() -> None:
         made.requires_grad_()
 
 
+@record_source_lines()
+def test_a_view_or_alias_of_an_inference_tensor_names_the_line_that_made_the_tensor() -> None:
+    with pullback.inference_mode():
+        made = pullback.ones(2, 2) * 2
+    made_there = r"It was made in inference mode at .*\(made = pullback.ones\(2, 2\) \* 2\)"
+    with pytest.raises(RuntimeError, match=f"Inplace update to inference tensor .*{made_there}"):
+        made[0] = 1.0
+    for alias in (made[0], made.view(4), made.detach()):
+        with pytest.raises(RuntimeError, match=f"Inference tensors cannot be saved .*{made_there}"):
+            pullback.ones(alias.shape, requires_grad=True) * alias
+    with pytest.raises(RuntimeError, match=f"Inference tensors do not track version counter. {made_there}"):
+        made._version
+
+
 def test_errors_say_what_they_can_without_lines() -> None:
     with record_source_lines(False):
         y = pullback.ones(2, requires_grad=True).exp()

@@ -165,6 +165,30 @@ def test_each_cause_has_its_code_and_line(code: str) -> None:
     assert explanation.remedy in str(explanation)
 
 
+SIBLINGS = [
+    ("argmax", "i = body(w).max(0).indices  # here\nloss = v[i]"),
+    ("argmax", "i = w.topk(2)[1]  # here\nloss = v[i].sum()"),
+    ("argmax", "i = body(w).sort()[1]  # here\nloss = v[i].sum()"),
+    ("item", "import math\nscale = math.exp(w.sum())  # here\nloss = (v * scale).sum()"),
+    ("no_grad", "h = torch.zeros(3)\nwith torch.no_grad():\n    h.add_(w)  # here\nloss = (h * v).sum()"),
+    ("no_grad", "h = torch.zeros(3)\nwith torch.no_grad():\n    h.copy_(w)  # here\nloss = (h * v).sum()"),
+    ("no_grad", "h = torch.zeros(3)\nwith torch.no_grad():\n    h[:] = w  # here\nloss = (h * v).sum()"),
+    ("data", "h = torch.zeros(3)\nh.data = body(w)  # here\nloss = (h * v).sum()"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+@pytest.mark.parametrize(("code", "text"), SIBLINGS)
+def test_siblings_of_the_causes_are_told_with_their_lines(code: str, text: str) -> None:
+    scope, line = run(text)
+    scope["loss"].backward()
+    explanation = explain_grad(scope["w"], scope["loss"])
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == code
+    assert explanation.line is not None
+    assert explanation.line.place == ("a program", line)
+
+
 LOSSES = {
     "detach": "loss = (w * v).sum().detach()  # here",
     "no_grad": "with torch.no_grad():\n    loss = (w * v).sum()  # here",

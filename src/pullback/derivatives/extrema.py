@@ -32,7 +32,7 @@ def min_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tensor) -> 
 
 
 @general(
-    node="MaxBackward0", public="max", outputs=("values", "indices"), differentiable=(True, False),
+    node="MaxBackward0", public="max", outputs=("values", "indices"), differentiable=(True, False), gives="positions",
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))", takes_minus_inf=True,
 )  # fmt: skip
 def max_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
@@ -45,7 +45,7 @@ def max_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indices: 
 
 
 @general(
-    node="MinBackward0", public="min", outputs=("values", "indices"), differentiable=(True, False),
+    node="MinBackward0", public="min", outputs=("values", "indices"), differentiable=(True, False), gives="positions",
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
 )  # fmt: skip
 def min_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:

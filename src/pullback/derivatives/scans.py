@@ -15,7 +15,7 @@ def cumprod(grad: Tensor, input: Tensor, dim: Dim) -> Pullback:
     return wrt(input=F.cumprod_grad(F.to_dtype(grad, input.dtype), input, dim))
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False), returns=True)
+@general(outputs=("values", "indices"), differentiable=(True, False), gives="positions", returns=True)
 def cummax(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.add_along(grad, indices, input.shape, dim))
 
@@ -25,7 +25,7 @@ def cummax_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tenso
     return (F.take_along(input_tangent, indices, dim), None)
 
 
-@general(outputs=("values", "indices"), differentiable=(True, False), returns=True)
+@general(outputs=("values", "indices"), differentiable=(True, False), gives="positions", returns=True)
 def cummin(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
     return wrt(input=F.add_along(grad, indices, input.shape, dim))
 

@@ -8,6 +8,7 @@ from pullback.rules import Dim, F, Pullback, Tensor, general, non_differentiable
 @general(
     outputs=("values", "indices"),
     differentiable=(True, False),
+    gives="positions",
     backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
     returns=True,
 )
@@ -25,6 +26,7 @@ def sort_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tensor:
     public="sort",
     outputs=("values", "indices"),
     differentiable=(True, False),
+    gives="positions",
     backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
 )
 def sort_stable(grad: Tensor, input: Tensor, dim: Dim, *, indices: Tensor) -> Pullback:
@@ -43,6 +45,7 @@ def argsort(input: Tensor, dim: Dim) -> None: ...
 @general(
     outputs=("values", "indices"),
     differentiable=(True, False),
+    gives="positions",
     backward="wrt(input=put_sorted(grad, dim, indices, input.shape))",
     returns=True,
 )
@@ -58,6 +61,7 @@ def topk_tangent(input_tangent: Tensor, dim: Dim, *, indices: Tensor) -> Tensor:
 @general(
     outputs=("values", "indices"),
     differentiable=(True, False),
+    gives="positions",
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
     out_apart=True,
     returns=True,
@@ -96,6 +100,7 @@ def nanmedian_all_tangent(input: Tensor, input_tangent: Tensor, *, result: Tenso
     public="median",
     outputs=("values", "indices"),
     differentiable=(True, False),
+    gives="positions",
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
 )
 def median_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
@@ -112,6 +117,7 @@ def median_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, indice
     public="nanmedian",
     outputs=("values", "indices"),
     differentiable=(True, False),
+    gives="positions",
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
 )
 def nanmedian_dim(grad: Tensor, input: Tensor, dim: Dim, keepdim: bool, *, indices: Tensor) -> Pullback:
@@ -126,6 +132,7 @@ def nanmedian_dim_tangent(input_tangent: Tensor, dim: Dim, keepdim: bool, *, ind
 @general(
     outputs=("values", "indices"),
     differentiable=(True, False),
+    gives="positions",
     backward="wrt(input=put_selected(grad, dim, indices, input.shape, keepdim))",
     returns=True,
 )

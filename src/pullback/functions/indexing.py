@@ -25,6 +25,7 @@ from pullback.kernels.creation import checked_fill
 from pullback.kernels.indexing import positions_of
 from pullback.kernels.scattering import index_put_into
 from pullback.kernels.shape import expand
+from pullback.modes.cuts import note_cut
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_int, missing_arguments, the_dim
@@ -315,6 +316,8 @@ def setitem(input: Tensor, index: Any, value: Any) -> None:
         given = _filling_value(input, given)
     if writes_plainly(input, given):
         _write_unrecorded(input, index, given._array)
+        if given._requires_grad:
+            note_cut(None, input, given)
         return
     if isinstance(index, TensorBase) and index._array.dtype.kind == "b" and not has_values(index._array):
         _write_where(input, index, given)
@@ -347,6 +350,7 @@ def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
     """Write through NumPy where it does what PyTorch does; False where it might not, with nothing written."""
     array = input._array
     kind = type(value)
+    cut = None
     if kind is float or kind is int:
         if array.dtype.kind != "f" or array.itemsize < 4 or not -_LARGEST < value < _LARGEST:
             return False
@@ -355,6 +359,7 @@ def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
     elif not isinstance(value, Tensor) or not writes_plainly(input, value) or value._array.dtype != array.dtype:
         return False
     else:
+        cut = value if value._requires_grad else None
         value = value._array
         base = value.base
         if base is not None and (base is array or base is array.base):
@@ -366,6 +371,8 @@ def _written_plainly(input: Tensor, index: Any, value: Any) -> bool:
     except (IndexError, ValueError, TypeError):  # bfloat16 takes no array of one element for a number
         return False
     bump_version(input)
+    if cut is not None:
+        note_cut(None, input, cut)
     return True
 
 

@@ -149,6 +149,7 @@ def max_dim(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("max_dim", indices, input)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
@@ -201,6 +202,7 @@ def min_dim(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("min_dim", indices, input)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape

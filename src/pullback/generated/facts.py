@@ -59,7 +59,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     },
     'gives': {
         'comparison': 'eq ge gt le lt ne',
-        'positions': 'argmax argmin argsort bucketize count_nonzero searchsorted',
+        'positions': 'argmax argmin argsort bucketize count_nonzero cummax cummin kthvalue max_dim median_dim min_dim mode nanmedian_dim searchsorted sort sort_stable topk',
         'truth': 'isclose isfinite isinf isnan logical_and logical_not logical_or logical_xor',
     },
     'gradient_nodes': {

@@ -151,6 +151,7 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("cummax", indices, input)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
@@ -195,6 +196,7 @@ def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("cummin", indices, input)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)

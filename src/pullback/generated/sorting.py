@@ -62,6 +62,7 @@ def sort(input: Tensor, dim: Any = -1, descending: bool = False, *, out: Any = N
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("sort", indices, input)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
@@ -116,6 +117,7 @@ def sort_stable(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("sort_stable", indices, input)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
@@ -196,6 +198,7 @@ def topk(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("topk", indices, input)
         node.saved_dim = dim
         node.saved_input_shape = input._array.shape
         node.saved_indices = SavedOutput(indices, 1)
@@ -254,6 +257,7 @@ def kthvalue(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("kthvalue", indices, input)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
@@ -391,6 +395,7 @@ def median_dim(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("median_dim", indices, input)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
@@ -444,6 +449,7 @@ def nanmedian_dim(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("nanmedian_dim", indices, input)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape
@@ -498,6 +504,7 @@ def mode(
         node.next_edges = (input._edge or gradient_edge(input),)
         node.sequence_nr, node.output_metadata = next_sequence_nr(), metadata_of((values, indices))
         values._requires_grad, values._edge = True, (node, 0)
+        note_cut("mode", indices, input)
         node.saved_dim = dim
         node.saved_keepdim = keepdim
         node.saved_input_shape = input._array.shape

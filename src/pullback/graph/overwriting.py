@@ -10,6 +10,7 @@ from typing import Any
 
 from pullback.backend.array_module import overlaps_in_part
 from pullback.graph.history import bump_version
+from pullback.modes.cuts import note_cut
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import TensorBase
@@ -34,12 +35,17 @@ def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
         return False
     array = input._array
     given = [array]
+    cut = False
     for operand in operands:
         if type(operand) is float or type(operand) is int:
             given.append(operand)
             continue
-        if not isinstance(operand, TensorBase) or (records and operand._requires_grad):
+        if not isinstance(operand, TensorBase):
             return False
+        if operand._requires_grad:
+            if records:
+                return False
+            cut = True
         if asked and type(operand) in asked:
             return False
         if overlaps_in_part(array, operand._array):
@@ -52,4 +58,6 @@ def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
     finally:
         if done:
             bump_version(input)  # type: ignore[arg-type]  # every TensorBase is a Tensor
+            if cut:
+                note_cut(None, input, *operands)
     return done

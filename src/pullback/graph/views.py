@@ -44,7 +44,7 @@ from pullback.tensor.autograd_extra import (
     ViewInfo,
 )
 from pullback.tensor.tensor import Tensor, _Graph, new_tensor
-from pullback.tensor.version_counter import VersionCounter
+from pullback.tensor.version_counter import InferenceVersion, VersionCounter
 
 _RECORDING = (("grad_mode", True), ("inference_mode", False), ("dual_level", -1))
 EdgeOf = Callable[[Tensor], "Edge | None"]
@@ -66,7 +66,7 @@ def make_view(
         if extra.mirror is not None:
             _inherit_mirror(view, extra.mirror)
         if extra.inference:
-            view._become_inference()
+            view._share_inference(source, InferenceVersion)
             return
     if process.changed:
         state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per attribute

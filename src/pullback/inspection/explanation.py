@@ -31,7 +31,7 @@ _KINDS = ("detach", "data", "no_grad", "inference_mode", "copy", "to_integer", "
 _WORDS = {
     "detach": {"detach", "detach_", "detach_copy", "numpy"},
     "data": {"data"},
-    "item": {"item", "tolist", "float", "int", "complex", "format", "print"},
+    "item": {"item", "tolist", "float", "int", "complex", "format", "print", "math"},
 }
 """The names that stand in a line which cuts by itself; others are inside of functions that cut no gradient of the user's."""
 

@@ -293,6 +293,8 @@ def _record(operation: Operation) -> list[str]:
     out += [f"        {text}" for text in _attach(operation)]
     if needs_broadcast(operation) and missing is None:
         out += _broadcast(operation)
+    if operation.rule.options.get("gives") == "positions":
+        out.append(f"        note_cut({operation.name!r}, {operation.rule.output_names[-1]}, {inputs[0].name})")
     saved = saved_values(operation)
     return [*out, *_save(operation, saved), *_save_outputs(operation, saved)]
 

@@ -274,7 +274,7 @@ class Tensor(TensorBase):
                 f"is {self.dtype}"
             )
         if value and self._extra is not None and self._extra.inference and not switches.inference_mode:
-            origin = self._counter.origin() if isinstance(self._counter, InferenceVersion) else ""
+            origin = self._inference_origin()
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. "
                                f"Make a normal tensor of it with .clone() first.{origin}")  # fmt: skip
         if self._requires_grad and not value:
@@ -413,7 +413,7 @@ class Tensor(TensorBase):
         if self._extra is not None and self._extra.inference:
             if isinstance(self._counter, InferenceAliasVersion):
                 return self._counter.writes
-            raise RuntimeError("Inference tensors do not track version counter.")
+            raise RuntimeError(f"Inference tensors do not track version counter.{self._inference_origin()}")
         return int(self._counter.value) if self._counter is not None else 0
 
     @property
@@ -506,6 +506,8 @@ class Tensor(TensorBase):
         self._leave_accumulator(value._array, keep=value._array.dtype == self._array.dtype)
         former, self._array = self._array, value._array
         self._share_mirror(value)
+        if value._requires_grad:
+            note_cut("data", self, value)
         if self._requires_grad:
             _Graph.keep_former_data(self, former)
             if self._has_edge():
@@ -519,9 +521,19 @@ class Tensor(TensorBase):
         """Be, as an alias of `source`, what it is: conjugated, an inference tensor."""
         self._share_mirror(source)
         if source.is_inference():
-            self._become_inference()
-            if not switches.inference_mode:
-                self._counter = InferenceAliasVersion()
+            self._share_inference(source)
+
+    def _share_inference(self, source: Tensor, version: type[InferenceVersion] = InferenceAliasVersion) -> None:
+        """Be an inference tensor as `source` is; outside of inference mode, made where that one was."""
+        self._become_inference()
+        if not switches.inference_mode:
+            made = source._counter
+            self._counter = version()
+            self._counter.lines = None if made is None else made.lines
+
+    def _inference_origin(self) -> str:
+        """Where this tensor was made in inference mode, for errors."""
+        return self._counter.origin() if isinstance(self._counter, InferenceVersion) else ""
 
     def _leave_accumulator(self, array: Array, *, keep: bool) -> None:
         """Prepare a leaf for other memory: its accumulator goes on to take gradients of the former shape and dtype."""
