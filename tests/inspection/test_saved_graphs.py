@@ -6,6 +6,7 @@ import io
 import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,56 @@ def test_what_is_code_cannot_be_saved() -> None:
     x.register_hook(print)
     with pytest.raises(ValueError, match=r"leaf of shape .3. has hooks"):
         written(x.sin())
+
+
+def _same_gradients(file: io.BytesIO, loss: Any, module: nn.Module) -> bool:
+    loaded = load_graph(file).backward()
+    loss.backward()
+    return all(pullback.equal(loaded[name], parameter.grad) for name, parameter in module.named_parameters())
+
+
+def test_a_graph_is_saved_while_a_page_about_it_is_made() -> None:
+    layer, file = nn.Linear(3, 2), io.BytesIO()
+    shared = layer(pullback.ones(4, 3)).exp().sum()
+
+    class Saving(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            save_graph(shared, file, layer)  # the page's pass is running
+            return grad
+
+    page = pullback.graph_page(Saving.apply(shared), layer)
+    assert page.data["notes"] == []
+    file.seek(0)
+    assert _same_gradients(file, shared, layer)
+
+
+def test_a_thread_that_looks_at_a_graph_waits_until_it_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, file, looked = nn.Linear(3, 2), io.BytesIO(), threading.Event()
+    loss = layer(pullback.ones(4, 3)).exp().sum()
+
+    def look() -> None:
+        node = loss.grad_fn
+        while node is not None and node.next_functions:  # a linear layer is expanded here
+            node = node.next_functions[-1][0]
+        looked.set()
+
+    class Slow(saved_graphs._Writer):
+        def nodes(self) -> Any:
+            thread.start()
+            assert not looked.wait(0.2)
+            return super().nodes()
+
+    thread = threading.Thread(target=look)
+    monkeypatch.setattr(saved_graphs, "_Writer", Slow)
+    save_graph(loss, file, layer)
+    thread.join()
+    file.seek(0)
+    assert _same_gradients(file, loss, layer)
 
 
 def test_released_and_modified_graphs_are_refused() -> None:

@@ -268,6 +268,26 @@ def test_passes_of_other_threads_are_left_alone() -> None:
     assert x.grad is not None
 
 
+def test_leaves_that_another_thread_reaches_meanwhile_are_not_steps() -> None:
+    x = pullback.ones(2, requires_grad=True)
+
+    class Meanwhile(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, value: Any) -> Any:
+            return value * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            thread = threading.Thread(target=lambda: (x * 5).sum().backward())
+            thread.start()
+            thread.join()
+            return grad
+
+    data = graph_page(Meanwhile.apply(x * 2).sum(), {"x": x}).data
+    arrived = [step["values"] for step in data["steps"] if data["nodes"][step["node"]]["name"] == "x"]
+    assert arrived == [[2.0, 2.0]]
+
+
 def test_a_watch_leaves_the_switches_as_they_were() -> None:
     x = pullback.ones(2, requires_grad=True)
     before = (switches.interceptors, switches.node_observer, switches.changed_switches)

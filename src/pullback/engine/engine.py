@@ -384,6 +384,8 @@ class Engine:
             hooks = node.variable._extra.hooks if node.variable._extra is not None else None
             if hooks:
                 self._replace(task, node, buffer, 0, partial(call_tensor_hooks, hooks))
+            if process.changed and switches.node_observer is not None:
+                switches.node_observer.tell_arrival(node, buffer.grads[0])
         if extra is None:
             return
         for output_nr, tensor_hooks in list(extra.tensor_hooks.items()):

@@ -12,6 +12,7 @@ from pullback.engine.ready_queue import ReadyQueue
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.edge import Edges
 from pullback.graph.node import Node
+from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import new_tensor
 from pullback.tensor.version_counter import VersionCounter
 
@@ -169,6 +170,8 @@ class GraphTask:
     def only_accumulates(self, leaf: AccumulateGrad) -> bool:
         """Whether nobody is to see the gradient of a leaf: it is added to `.grad` as soon as it is complete."""
         if self.moves_tensors or not leaf.takes_arrays():
+            return False
+        if process.changed and switches.node_observer is not None:
             return False
         return self.exec_info is None or (leaf in self.exec_info and not self.exec_info[leaf].captures)
 

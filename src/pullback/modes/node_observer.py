@@ -45,6 +45,15 @@ class NodeObserver:
         """Return what `run()` returns. `grads` arrived; `edges` has None where no gradient is wanted."""
         return run()
 
+    def tell_arrival(self, node: Any, grad: Any) -> None:
+        """Let the observers see what arrives at a leaf."""
+        self.see_arrival(node, grad)
+        if self._around is not None:
+            self._around.tell_arrival(node, grad)
+
+    def see_arrival(self, node: Any, grad: Any) -> None:
+        """See the gradient that arrived at the accumulator of a leaf, after the leaf's hooks."""
+
 
 class RunObserver(NodeObserver):
     """The base of blocks that see all that runs in them: operations by `_operation`, nodes of passes by `observe`."""

@@ -30,20 +30,17 @@ class Step:
 
 
 class BackwardRecording(NodeObserver):
-    """Records the steps of a pass over the rows of a table while its block runs: operations as they run, leaves by hooks."""
+    """Records the steps of a pass of this thread over the rows of a table while its block runs."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.steps: list[Step] = []
         self._rows = rows
         self._positions: dict[int, int] = {}
-        self._handles: list[Any] = []
         self._depth: int | None = None
 
     def __enter__(self) -> BackwardRecording:
         for position, row in enumerate(self._rows):
-            if row.kind == "leaf":
-                self._handles.append(row.node.variable.register_hook(self._leaf_hook(position)))
-            elif row.kind == "operation":
+            if row.kind in ("leaf", "operation"):
                 extra = row.node.extra  # of an expanded node the outermost step runs: Note [Fused nodes]
                 acting = row.node if extra is None or extra.outer is None else extra.outer
                 self._positions[id(acting)] = position
@@ -52,15 +49,12 @@ class BackwardRecording(NodeObserver):
 
     def __exit__(self, *exception: object) -> None:
         self.stop_observing()
-        for handle in self._handles:
-            handle.remove()
 
-    def _leaf_hook(self, position: int) -> Callable[[Any], None]:
-        def arrived(grad: Any) -> None:
-            if self._is_of_the_pass():
-                self._note(position, (grad,))
-
-        return arrived
+    def see_arrival(self, node: Any, grad: Any) -> None:
+        """Note the gradient of a leaf."""
+        position = self._positions.get(id(node))
+        if position is not None and self._is_of_the_pass():
+            self._note(position, (grad,))
 
     def _is_of_the_pass(self) -> bool:
         """Whether the pass that runs is the one that is recorded, and not one inside of it."""
