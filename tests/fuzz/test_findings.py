@@ -79,6 +79,11 @@ VALUES: dict[str, tuple[list[str], str, Any]] = {
         "(d.requires_grad, d.shape, e.requires_grad)",
         (True, (0, 2), True),
     ),
+    "vectors without elements are joined along any dimension": (
+        ["a = torch.ones(0).requires_grad_()", "b = torch.cat([a, a], 1)", "b.sum().backward()"],
+        "(b.shape, a.grad.shape)",
+        ((0,), (0,)),
+    ),
     "a complex zero to the power zero is nan where both are tensors, or the power is": (
         ["a = torch.zeros(1, dtype=torch.complex64)", "b = torch.tensor([0j, 1 + 0j])"],
         "[x.isnan().tolist() for x in (a.pow(a), a.pow(b), b.pow(a), a[0].pow(a[0]), 0**b, a**0)]",

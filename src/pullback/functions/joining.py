@@ -42,7 +42,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
 
 
 def _checked_cat_dim(tensors: Any, dim: int) -> int:
-    """The wrapped dimension, after PyTorch's checks of the shapes."""
+    """The wrapped dimension, after PyTorch's checks of the shapes; of tensors that are all skipped it may be any."""
     first: tuple[int, ...] | None = None
     for position, tensor in enumerate(tensors):
         shape = tensor._array.shape
@@ -55,7 +55,7 @@ def _checked_cat_dim(tensors: Any, dim: int) -> int:
             dim = wrap_dim(dim, len(shape))
         elif shape != first:
             _check_cat_shape(first, shape, dim, position)
-    return dim if first is not None else wrap_dim(dim, 1)
+    return 0 if first is None else dim
 
 
 def _check_cat_shape(first: tuple[int, ...], shape: tuple[int, ...], dim: int, position: int) -> None:
