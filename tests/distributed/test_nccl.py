@@ -15,12 +15,12 @@ pytestmark = [needs_mpi, pytest.mark.skipif(COMPILER is None, reason="there is n
 
 
 def test_collectives_and_training_go_through_nccl() -> None:
-    done = launch("-n", "2", "-m", "tests.distributed.nccl_program", PYTHONPATH=PATH)
+    done = launch("-n", "2", "-m", "tests.devices.stand_in.nccl_program", PYTHONPATH=PATH)
     assert "DONE 0" in done.stdout, done.stderr[-4000:]
     assert "DONE 1" in done.stdout, done.stderr[-4000:]
 
 
 def test_two_ranks_with_one_gpu_are_told_what_nccl_refuses() -> None:
-    done = launch("-n", "2", "-m", "tests.distributed.nccl_program", "--share", PYTHONPATH=PATH)
+    done = launch("-n", "2", "-m", "tests.devices.stand_in.nccl_program", "--share", PYTHONPATH=PATH)
     assert done.returncode
     assert "invalid usage: two ranks have the same GPU" in done.stderr, done.stderr[-4000:]
