@@ -8,15 +8,11 @@ The public names are PyTorch's. Functions are found in `pullback.functions`, sub
 from __future__ import annotations
 
 import math as _math
-import warnings as _warnings
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 __path__.append(f"{__path__[0]}/pytorch")  # see Note [One folder, public names]
-
-# PyTorch's floating-point arithmetic is silent: so are NumPy's loops where they run for pullback.
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
 
 from pullback import creation as _creation  # noqa: E402
 from pullback import functions as _functions  # noqa: E402

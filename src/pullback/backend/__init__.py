@@ -5,6 +5,7 @@
 
 import os
 
+import pullback.backend.silent_arithmetic
 from pullback.backend.allocator import keep_freed_memory
 
 if os.environ.get("PULLBACK_KEEP_MEMORY", "1") != "0":

@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.backend.halves import FLOAT32, cast_half
 from pullback.backend.naming import display_namespace
+from pullback.native import silent
 from pullback.typing import Array, DType, Scalar
 
 _BOOL, _INT, _FLOAT, _COMPLEX = range(4)
@@ -444,6 +445,13 @@ def number_as(value: Any, numpy_dtype: DType) -> Any:
         value &= (1 << bits) - 1
         if numpy_dtype.kind == "i" and value >> (bits - 1):
             value -= 1 << bits
+    if type(value) is complex or not -6e4 < value < 6e4:  # float16 may not hold it
+        return _large_number_as(value, numpy_dtype)
+    return numpy_dtype.type(value)
+
+
+@silent
+def _large_number_as(value: Any, numpy_dtype: DType) -> Any:
     return numpy_dtype.type(value)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from pullback.backend.array_module import as_array, contains_nan, ndarray
 from pullback.backend.device import in_use
 from pullback.backend.dtype import from_numpy_dtype
+from pullback.backend.silent_arithmetic import error_variable, ignoring
 from pullback.backend.sparse_array import SparseArray
 from pullback.backend.unpromised_bits import ARRIVAL, note_unpromised
 from pullback.engine.graph_task import ExecInfo, GraphTask
@@ -221,6 +222,8 @@ class Engine:
         fresh: tuple[bool, ...] = ()
         # The hooks of a single root's tensor run even if nothing that is wanted lies below it.
         edges: Edges = root.next_edges if len(root.next_edges) == 1 else task.wanted_edges(root)
+        task.errors = error_variable.get()
+        token = error_variable.set(ignoring)
         try:
             while True:
                 ready: Node | None = None
@@ -312,6 +315,8 @@ class Engine:
                 raise told from None
             note_source_line(error, node)
             raise
+        finally:
+            error_variable.reset(token)
 
     def _run_carefully(
         self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[int]
@@ -545,9 +550,11 @@ def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *
     former_node = switches.current_node
     with switched("grad_mode", task.create_graph):
         switches.current_node = node
+        token = error_variable.set(task.errors)
         try:
             return function(*args)
         finally:
+            error_variable.reset(token)
             switches.current_node = former_node
 
 

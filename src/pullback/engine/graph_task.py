@@ -43,8 +43,8 @@ class GraphTask:
     """The state of one backward pass."""
 
     __slots__ = (
-        "called_at", "captured", "create_graph", "dependencies", "depth", "exec_info", "final_callbacks", "id", "is_counted",
-        "keep_graph", "moves_tensors", "not_ready", "ready_queue", "root", "streams",
+        "called_at", "captured", "create_graph", "dependencies", "depth", "errors", "exec_info", "final_callbacks", "id",
+        "is_counted", "keep_graph", "moves_tensors", "not_ready", "ready_queue", "root", "streams",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
@@ -55,6 +55,8 @@ class GraphTask:
         """Whether gradients are Tensors from node to node: they are recorded, or dispatch modes are to see them."""
         self.depth = depth
         self.is_counted = False
+        self.errors: Any = None
+        """What NumPy does on floating-point errors in the program's own code. See Note [Silent arithmetic]."""
         self.called_at: Any = None
         """The Pass that nodes are marked with when they are freed, where lines are noted (Note [Leak sentinel])."""
         self.dependencies: dict[Node, int] = {}

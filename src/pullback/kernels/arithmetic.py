@@ -89,6 +89,7 @@ def mul_scalar(input: Array, other: Scalar) -> Array:
     return mul(input, other)
 
 
+@by_device
 def div_scalar(input: Array, other: Scalar) -> Array:
     """Divide by a number."""
     return div(input, other)

@@ -132,6 +132,7 @@ def isreal(input: Array) -> Array:
     return np.equal(parts(input)[1], 0) if input.dtype.kind in "cW" else np.ones(input.shape, bool)
 
 
+@by_device
 def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
     """Whether elements differ by at most `atol + rtol * |other|`.
 

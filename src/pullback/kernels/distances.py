@@ -46,6 +46,7 @@ def _norms(difference: Array, p: float) -> Array:
     return difference.sum(-1) ** difference.dtype.type(1 / p)
 
 
+@by_device
 def euclidean_dist(x1: Array, x2: Array) -> Array:
     """The Euclidean distances by one matrix product, for many rows; small ones lose digits."""
     a, b = widened(x1), widened(x2)
@@ -70,11 +71,13 @@ def pair_rows(input: Array, which: int) -> Array:
     return np.asarray(np.triu_indices(len(input), 1)[which])
 
 
+@by_device
 def largest_share(input: Array, largest: Array) -> Array:
     """The signs of those elements of the last dimension whose magnitude is the largest, else zeros."""
     return (np.sign(input) * (np.abs(input) == largest[..., None])).astype(input.dtype, copy=False)
 
 
+@by_device
 def trilinear(input1: Array, input2: Array, weight: Array) -> Array:
     """sum over i, j of input1[b, i] * weight[o, i, j] * input2[b, j]: (batch, outputs)."""
     a, b, w = widened(input1), widened(input2), widened(weight)

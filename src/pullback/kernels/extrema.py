@@ -11,7 +11,7 @@ from pullback.backend.dtype import is_float_or_complex
 from pullback.backend.halves import rounded
 from pullback.checks import checked
 from pullback.kernels.accumulation import add_up, contiguous, largest_along, reduced_axes, widened
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array, Dim, Dims
 
 _MAXIMUM: Any = np.maximum
@@ -157,6 +157,7 @@ def extremum_grad(grad: Array, input: Array, extreme: Array, dim: Dims, keepdim:
     return wide * share_among_equals(input, extreme, dim, keepdim)
 
 
+@by_device
 def share_evenly(grad: Array, input: Array, extreme: Array) -> Array:
     """The gradient of one element of all: in equal shares to all that equal it; that of a NaN goes to the NaNs."""
     return grad * share_among_equals_or_nans(input, extreme)

@@ -101,6 +101,7 @@ def dot(input: Array, tensor: Array) -> Array:
     return np.add.reduce(np.matmul(rows, columns).reshape(-1)) + np.matmul(input[whole:], tensor[whole:])
 
 
+@by_device
 def vdot(input: Array, other: Array) -> Array:
     """As `dot`, with the first vector conjugated."""
     return dot(input.conjugate(), other)
@@ -124,6 +125,7 @@ def matmul_batched(input: Array, other: Array) -> Array:
     return _multiply(input, other)
 
 
+@by_device
 def matmul_flipped(input: Array, other: Array) -> Array:
     """The product of one matrix with each of a batch."""
     return matmul_batched(input, other)
@@ -155,6 +157,7 @@ def matmul_grad_other(grad: Array, input: Array, other_shape: Shape) -> Array:
     return sum_to(_multiply(np.swapaxes(input.conj(), -1, -2), grad), other_shape)
 
 
+@by_device
 def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix.
 
@@ -198,6 +201,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
     return _blend(input, mm(mat1, mat2), beta, alpha)
 
 
+@by_device
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * (mat @ vec)`."""
     return _blend(input, mv(mat, vec), beta, alpha)
@@ -209,6 +213,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
     return _blend(input, outer(vec1, vec2), beta, alpha)
 
 
+@by_device
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * bmm(batch1, batch2)`.
 
@@ -220,6 +225,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alp
     return _blend(input, bmm(batch1, batch2), beta, alpha)
 
 
+@by_device
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
     """`beta * input + alpha * bmm(batch1, batch2).sum(0)`."""
     refuse_other_terms(input, batch1, batch2)
@@ -269,6 +275,7 @@ def linear_bias_folded(input: Array, weight: Array, bias: Array) -> Array:
     return linear_bias(input, weight, bias)
 
 
+@by_device
 def linear_bias_added(input: Array, weight: Array, bias: Array) -> Array:
     """`input @ weight.T + bias` for inputs that are not a view of a matrix, to whose product the bias is added."""
     return linear_bias_folded(input, weight, bias)
@@ -320,6 +327,7 @@ def trace_back(grad: Array, shape: Shape) -> Array:
     return result
 
 
+@by_device
 def bias_grad(grad: Array, shape: Shape) -> Array:
     """The gradient of what is added to a product; a bias's is that of a linear layer, to the bit: it may be either."""
     return linear_grad_bias(grad) if shape == grad.shape[1:] else sum_to(grad, shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pullback.checks import checked
-from pullback.native import by_element, native
+from pullback.native import by_device, by_element, native
 from pullback.typing import Array
 
 
@@ -49,6 +49,7 @@ def round(input: Array) -> Array:
     return _copy(input) if input.dtype.kind in "iu" else np.rint(input)
 
 
+@by_device
 def round_decimals(input: Array, decimals: int) -> Array:
     """Round to a number of decimals; digits before the point where it is negative."""
     if input.dtype.itemsize == 2:
@@ -73,12 +74,14 @@ def nextafter(input: Array, other: Array) -> Array:
     return np.nextafter(input, other)
 
 
+@by_device
 def frexp(input: Array) -> tuple[Array, Array]:
     """The mantissa in [0.5, 1) and the exponent of 2."""
     mantissa, exponent = np.frexp(input)
     return mantissa, exponent.astype(np.int32)
 
 
+@by_device
 def ldexp(input: Array, other: Array) -> Array:
     """Compute input * 2**other."""
     return input * np.exp2(other)

@@ -7,7 +7,7 @@ import numpy as np
 from pullback.checks import checked
 from pullback.kernels.dtype_support import _in_float32
 from pullback.kernels.special_evaluation import _through_float64
-from pullback.native import native
+from pullback.native import by_device, native
 from pullback.typing import Array
 
 
@@ -48,6 +48,7 @@ def asin(input: Array) -> Array:
     return _through_float64(np.arcsin, input)
 
 
+@by_device
 def acos(input: Array) -> Array:
     """The inverse cosine.
 
@@ -65,6 +66,7 @@ def atan(input: Array) -> Array:
     return np.arctan(input)
 
 
+@by_device
 def sinh(input: Array) -> Array:
     """The hyperbolic sine.
 
@@ -91,16 +93,19 @@ def tanh(input: Array) -> Array:
     return _through_float64(np.tanh, input)
 
 
+@by_device
 def asinh(input: Array) -> Array:
     """The inverse hyperbolic sine."""
     return np.arcsinh(input)
 
 
+@by_device
 def acosh(input: Array) -> Array:
     """The inverse hyperbolic cosine."""
     return np.arccosh(input)
 
 
+@by_device
 def atanh(input: Array) -> Array:
     """The inverse hyperbolic tangent."""
     return np.arctanh(input)

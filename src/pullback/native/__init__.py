@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,7 +30,7 @@ from pullback.source_text import digest_of_syntax, digest_of_text
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-_INTERFACE = 2
+_INTERFACE = 3
 """Of the extension module: one of another number was compiled from other sources. See INTERFACE in module.c."""
 
 
@@ -49,7 +50,6 @@ def _load() -> Any:
             return found
         of = f"another text of {', '.join(changed)}" if changed else "other sources"
         problem = f"were compiled from {of}, NumPy's are used: install pullback again, or build_ext --inplace"
-    # Not a RuntimeWarning: those of the package itself, which are NumPy's, are not shown.
     warnings.warn(f"pullback's compiled kernels {problem}", UserWarning, stacklevel=2)
     return None
 
@@ -104,7 +104,38 @@ def by_device(reference: _Function) -> _Function:
     if extension is not None:
         handing: _Function = extension.by_device(reference)
         return handing
-    return _handing_over(reference) if _may_have_devices() else reference
+    return silent(_handing_over(reference) if _may_have_devices() else reference)
+
+
+class _Errors:
+    """NumPy's variable of what floating-point errors do, and its value for: nothing."""
+
+    variable: ContextVar[Any]
+    ignoring: Any = None
+
+
+def ignore_errors(variable: ContextVar[Any], ignoring: Any) -> None:
+    """From now on the variable has this value while NumPy kernels run. See Note [Silent arithmetic]."""
+    _Errors.variable, _Errors.ignoring = variable, ignoring
+    if extension is not None:
+        extension.ignore_errors(variable, ignoring)
+
+
+def silent(function: _Function) -> _Function:
+    """Let NumPy not warn of infinities and nan in a function. Kernels are so by their decorators."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        variable, ignoring = _Errors.variable, _Errors.ignoring
+        if variable.get(None) is ignoring:
+            return function(*args, **options)
+        token = variable.set(ignoring)
+        try:
+            return function(*args, **options)
+        finally:
+            variable.reset(token)
+
+    return cast(_Function, call)
 
 
 def by_element(reference: _Function) -> _Function:

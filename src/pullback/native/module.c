@@ -141,6 +141,33 @@ INLINE PyObject *call_compiled(const Kernel *kernel, PyObject *const *arguments,
                               : run_elementwise(elementwise, arguments, positional, keywords);
 }
 
+/* NumPy's variable of what floating-point errors do, and its value for: nothing. See Note [Silent arithmetic]. */
+static PyObject *error_variable, *ignoring;
+
+/* Call the NumPy kernel, which does not warn of infinities and nan, whatever the caller's settings are. */
+static PyObject *call_reference(const Kernel *kernel, PyObject *const *arguments, size_t flags, PyObject *keywords)
+{
+    PyObject *former = NULL, *token = NULL;
+    if (LIKELY(error_variable != NULL)) {
+        if (PyContextVar_Get(error_variable, NULL, &former))
+            return NULL;
+        Py_XDECREF(former);
+        if (former != ignoring && !(token = PyContextVar_Set(error_variable, ignoring)))
+            return NULL;
+    }
+    PyObject *result = PyObject_Vectorcall(kernel->reference, arguments, flags, keywords);
+    if (token) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        if (PyContextVar_Reset(error_variable, token))
+            Py_CLEAR(result);
+        Py_DECREF(token);
+        if (type)
+            PyErr_Restore(type, value, traceback);
+    }
+    return result;
+}
+
 static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *keywords)
 {
     Kernel *kernel = (Kernel *)self;
@@ -155,7 +182,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t 
         if (LIKELY(result != NULL) || PyErr_Occurred())
             return result;
     }
-    PyObject *result = PyObject_Vectorcall(kernel->reference, arguments, flags, keywords);
+    PyObject *result = call_reference(kernel, arguments, flags, keywords);
     return kernel->in_order && result ? in_operands_order(result, arguments, PyVectorcall_NARGS(flags)) : result;
 }
 
@@ -289,6 +316,15 @@ static PyObject *use_devices(PyObject *module, PyObject *const *arguments, Py_ss
     Py_RETURN_NONE;
 }
 
+static PyObject *ignore_errors(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2 || !PyContextVar_CheckExact(arguments[0]))
+        return PyErr_Format(PyExc_TypeError, "a context variable and a value are needed");
+    Py_XSETREF(ignoring, Py_NewRef(arguments[1]));
+    Py_XSETREF(error_variable, Py_NewRef(arguments[0]));
+    Py_RETURN_NONE;
+}
+
 static PyObject *names(PyObject *module, PyObject *none)
 {
     PyObject *found = PyList_New(0);
@@ -330,6 +366,8 @@ static PyMethodDef methods[] = {
      "by_element(reference): as by_device, and results lie in the order of the operands' dimensions."},
     {"use_devices", (PyCFunction)(void (*)(void))use_devices, METH_FASTCALL,
      "use_devices(type, find): arrays of the type are of other devices, and find(type, reference) gives their kernel."},
+    {"ignore_errors", (PyCFunction)(void (*)(void))ignore_errors, METH_FASTCALL,
+     "ignore_errors(variable, value): the variable has the value while NumPy kernels run. See Note [Silent arithmetic]."},
     {"names", names, METH_NOARGS, "The names of all compiled kernels."},
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a loop may use."},
     {"limit_instruction_set", limit_instructions, METH_O,
@@ -349,7 +387,7 @@ static struct PyModuleDef definition = {
 };
 
 /* What Python asks for: a module of another number was compiled from other sources. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 PyMODINIT_FUNC PyInit_kernels(void)
 {
