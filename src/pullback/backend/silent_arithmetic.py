@@ -4,9 +4,11 @@
 NumPy warns (or raises, where a program says so) when 1/0 or an overflow happens in its loops; PyTorch's arithmetic never
 does. What NumPy does stands in a context variable. It is set to "nothing" while a NumPy kernel runs, by the decorators of
 kernels (`@native`, `@by_device`, `@by_element`), and around the few functions outside of kernels/ that compute with arrays
-(`@silent`). A backward pass sets it once, and gives users' hooks and Functions the program's own setting back. Compiled kernels do not look at the flags and cost nothing; a NumPy kernel costs about 60 ns more. Setting the variable
-once for a thread would be cheaper, but it would also silence the program's own use of NumPy, and other threads would not
-have it; a filter of warnings is lost when a program sets its own.
+(`@silent`). A backward pass sets it once, and gives users' hooks and Functions the program's own setting back;
+unpack hooks, which run in the middle of a rule, are as silent as it is. Compiled kernels do not look at the flags and cost
+nothing; a NumPy kernel costs about 60 ns more. Setting the variable once for a thread would be cheaper, but it would also
+silence the program's own use of NumPy, and other threads would not have it; a filter of warnings is lost when a program
+sets its own.
 """
 
 from __future__ import annotations

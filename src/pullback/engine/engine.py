@@ -159,6 +159,7 @@ class Engine:
         """
         outer = _running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
+        task.errors = error_variable.get()
         task.called_at = begin_pass(edges, outer is None and not create_graph, keep_graph)
         root = GraphRoot(edges, grads)
         task.root = root
@@ -222,7 +223,6 @@ class Engine:
         fresh: tuple[bool, ...] = ()
         # The hooks of a single root's tensor run even if nothing that is wanted lies below it.
         edges: Edges = root.next_edges if len(root.next_edges) == 1 else task.wanted_edges(root)
-        task.errors = error_variable.get()
         token = error_variable.set(ignoring)
         try:
             while True:

@@ -17,6 +17,7 @@ from pullback.graph.history import refuse_history
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import dispatch_operation, interceptable, is_dispatching
 from pullback.modes.switches import process
+from pullback.native import silent
 from pullback.tensor.arguments import as_shape
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
@@ -188,6 +189,7 @@ def _empty_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None)
 
 
 @interceptable
+@silent
 def _blend(running: Tensor, observed: Tensor, factor: float, momentum: float) -> None:
     """Move running statistics towards the observed ones; as in PyTorch this is not a recorded in-place operation."""
     running._array[...] = running._array * (1 - momentum) + observed._array * factor * momentum

@@ -139,6 +139,7 @@ def _place(function: Any, input: Array, dim: int | None, keepdim: bool) -> Array
     return indices.reshape((1,) * input.ndim) if dim is None else np.expand_dims(indices, dim)
 
 
+@by_device
 def share_among_equals(input: Array, extreme: Array, dim: Dims = None, keepdim: bool = False) -> Array:
     """How a gradient is shared among the elements equal to the extreme: evenly, zero for the others."""
     axes = reduced_axes(input, dim)

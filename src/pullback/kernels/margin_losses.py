@@ -31,6 +31,7 @@ def multi_margin_loss(
     return cast_array(np.asarray(reduce_loss(losses, reduction)), input.dtype)
 
 
+@by_device
 def multi_margin_weights(input: Array, target: Array, p: int, margin: float, weight: Array | None) -> Array:
     """What the slack of each class counts: nothing where there is none, and at the target; a matrix."""
     rows, places = _rows_and_places(input, target)

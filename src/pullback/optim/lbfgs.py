@@ -11,6 +11,7 @@ from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.graph.history import bump_version
 from pullback.kernels.joining import cat as join_arrays
 from pullback.modes.switches import switches
+from pullback.native import silent
 from pullback.optim.line_search import Point, cubic_minimum, strong_wolfe
 from pullback.optim.optimizer import Optimizer
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -55,6 +56,7 @@ class LBFGS(Optimizer):
                 return new_tensor(join_arrays(flat, 0))
         return F.cat([_real(grad).reshape(-1) for grad in grads])
 
+    @silent
     def _move(self, step_size: float, direction: Any) -> None:
         """Add a multiple of a flat direction to the parameters."""
         offset = 0

@@ -25,6 +25,7 @@ from pullback.distributed.reduce_operation import RedOpType, ReduceOp
 from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor
 from pullback.distributed.tensor.placement_types import Replicate, Shard
 from pullback.engine.engine import engine
+from pullback.native import silent
 from pullback.nn.parameter import Parameter
 from pullback.tensor.tensor import new_tensor
 from pullback.typing import Array
@@ -261,6 +262,7 @@ class ParameterGroup:
             self._deliver()
         self.reshard()
 
+    @silent
     def _deliver(self) -> None:
         reduction, self._reduction = self._reduction, None
         assert reduction is not None
