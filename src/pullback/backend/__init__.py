@@ -5,7 +5,7 @@
 
 import os
 
-import pullback.backend.silent_arithmetic
+import pullback.backend.silent_arithmetic  # noqa: F401 - kernels are silent from here on
 from pullback.backend.allocator import keep_freed_memory
 
 if os.environ.get("PULLBACK_KEEP_MEMORY", "1") != "0":
