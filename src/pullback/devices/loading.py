@@ -23,6 +23,7 @@ import numpy as np
 
 from pullback.checks import check_of, is_checked
 from pullback.devices.library import Library
+from pullback.native import silent
 
 ON_HOST = {
     "linalg_ldl_factor_ex": "LAPACK's pivoting, which neither CuPy nor NumPy has",
@@ -44,7 +45,7 @@ class Loader:
         self.library = library
         self._modules: dict[str, ModuleType] = {}
         self._native = SimpleNamespace(
-            native=self._chosen, by_device=self._chosen, by_element=self._chosen, extension=None
+            native=self._chosen, by_device=self._chosen, by_element=self._chosen, silent=silent, extension=None
         )
 
     def find(self, reference: Any) -> Callable[..., Any]:

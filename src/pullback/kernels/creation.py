@@ -14,11 +14,11 @@ from pullback.backend.libm import multiply_add
 from pullback.checks import checked
 from pullback.checks.numbers import checked_number, element_as
 from pullback.checks.values import read_values, refuse_long_integers, require_fit, require_number_array
-from pullback.native import by_device
+from pullback.native import by_device, silent
 from pullback.typing import Array, DType, Scalar, Shape
 
 
-@by_device
+@silent
 def array_from_values(data: Any, dtype: DType | None) -> Array:
     """An array of nested Python sequences, with PyTorch's inferred dtype."""
     if isinstance(data, (np.ndarray, np.generic)):
@@ -103,7 +103,7 @@ def _steps_from(start: Any, step: Any, count: int, dtype: DType) -> Array:
     return (start + np.arange(count) * step).astype(dtype)
 
 
-@by_device
+@silent
 def closed_range_array(start: Any, end: Any, step: Any, dtype: DType) -> Array:
     """Evenly spaced values from start up to and including end."""
     count = int((end - start) / step) + 1
@@ -112,7 +112,7 @@ def closed_range_array(start: Any, end: Any, step: Any, dtype: DType) -> Array:
     return _steps_from(start, step, count, dtype)
 
 
-@by_device
+@silent
 def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType, fused: bool = True) -> Array:
     """`steps` values from start to end, both included, computed from both ends as PyTorch does.
 
@@ -138,7 +138,7 @@ def linspace_array(start: Scalar, end: Scalar, steps: int, dtype: DType, fused: 
     return result.astype(dtype)
 
 
-@by_device
+@silent
 def logspace_array(start: Scalar, end: Scalar, steps: int, base: float, dtype: DType) -> Array:
     """`steps` powers of base, their exponents evenly spaced."""
     wide = dtype if dtype.kind in "fc" else np.dtype(np.float64)
