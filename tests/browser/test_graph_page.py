@@ -40,6 +40,16 @@ class Network(nn.Module):
         return self.last(self.layers(self.first(x)))
 
 
+class Residual(nn.Module):
+    def __init__(self, size: int, larger: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(size, larger), nn.Linear(larger, larger)
+        self.skip = nn.Linear(size, larger) if size != larger else nn.Identity()
+
+    def forward(self, x: Any) -> Any:
+        return (self.second(self.first(x).relu()) + self.skip(x)).relu()
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with Browser() as started:
@@ -112,6 +122,21 @@ def test_repeated_layers_are_collapsed_and_open_on_a_click(opened: Browser) -> N
     assert opened.run("return shownItems.length") == before + 5
     opened.run("openAll(true)")
     assert opened.run("return shownItems.filter(item => item >= 0).length") == opened.run("return nodes.length")
+
+
+def test_groups_of_one_depth_are_opened_together(browser: Browser, tmp_path: Path) -> None:
+    sizes = [(4, 5), (5, 6), (6, 7), (7, 8)]
+    model = nn.Sequential(*[nn.Sequential(Residual(size, larger), Residual(larger, larger)) for size, larger in sizes])
+    browser.open(graph_page(model(pullback.ones(2, 4)).sum(), model).save(tmp_path / "page.html"))
+    kinds = """const depth = number => number ? 1 + depth(groups[number].parent) : 0, found = {};
+               groups.forEach(({ parent, repeats, items }, number) => {
+                 if (!number || !isOpen[parent] || repeats > 1 || !items.some(item => item < 0)) return;
+                 (found[depth(number)] ??= new Set()).add(isOpen[number]);
+               });
+               return Object.values(found).map(states => [...states])"""
+    states = browser.run(kinds)
+    assert [True] in states
+    assert all(len(found) == 1 for found in states)
 
 
 def test_a_search_finds_a_node_and_shows_its_details(opened: Browser) -> None:

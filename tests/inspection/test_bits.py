@@ -221,6 +221,24 @@ def test_a_fingerprint_names_what_depends_on_compile() -> None:
     assert f"{__file__}:{scaled.__code__.co_firstlineno}" in found.unpromised[0]
 
 
+def test_a_fingerprint_names_the_lines_of_compiled_modules() -> None:
+    class Scaled(pullback.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2.5 + 1.1
+
+    places: list[str] = []
+    for module in (Scaled(), pullback.nn.Sequential(pullback.nn.Tanh(), pullback.nn.Sigmoid())):
+        UnpromisedBits.found.clear()
+        compiled = pullback.compile(module)
+        for _ in range(3):
+            x = leaf_after(lambda x: compiled(x))  # noqa: B023  # called at once
+        with pytest.warns(UserWarning, match="depends on compile"):
+            places += grad_fingerprint([x]).unpromised
+    assert f"{__file__}:{Scaled.forward.__code__.co_firstlineno}" in places[0]
+    assert len(places) == 2
+    assert f"{__file__}:" in places[1]  # its forward is pullback's own: the line that called it
+
+
 def test_a_fingerprint_names_passes_of_several_threads() -> None:
     x = pullback.ones(3, requires_grad=True)
     both = threading.Barrier(2)

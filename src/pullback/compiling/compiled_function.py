@@ -42,7 +42,7 @@ from pullback.compiling.surroundings import LIBRARY
 from pullback.compiling.templates import Templates, layout_of
 from pullback.errors import AutogradError
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
-from pullback.modes.source_lines import PACKAGE, SourceLine, enter_module, leave_module
+from pullback.modes.source_lines import PACKAGE, SourceLine, enter_module, is_hidden, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module
@@ -282,8 +282,9 @@ class CompiledFunction:
     def _builder(self) -> Callable[..., Any]:
         if are_deterministic_algorithms_enabled():
             return build_exactly
-        code = getattr(inspect.unwrap(self.function), "__code__", None)
-        line = None if code is None else SourceLine(code, -1)
+        own = inspect.unwrap(getattr(getattr(self.function, "__self__", None), "forward", self.function))
+        code = getattr(own, "__code__", None)
+        line = None if code is None or is_hidden(code, own.__globals__) else SourceLine(code, -1)
         note_unpromised(COMPILE, f"the compiled {_told_name(self.function)}", line)
         return build
 

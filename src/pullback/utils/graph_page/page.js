@@ -56,15 +56,13 @@ nodes.forEach((_, node) => {
   }
 });
 function openUntilFull(limit) {
-  let shown = groups[0].items.length;
-  const waiting = groups[0].items.filter(item => item < 0);
-  while (waiting.length) {
-    const group = -waiting.shift(), inside = groups[group].items;
-    if (groups[group].repeats > 1 || groups[group].kind === "block" || shown + inside.length > limit) continue;
-    if (!inside.some(item => item < 0)) continue;
-    isOpen[group] = true;
-    shown += inside.length;
-    waiting.push(...inside.filter(item => item < 0));
+  const canOpen = ({ repeats, kind, items }) => !(repeats > 1) && kind !== "block" && items.some(item => item < 0);
+  let shown = 0, level = [groups[0]];
+  while (level.length) {  // a whole level at a time, so that what is alike looks alike
+    shown += level.reduce((sum, group) => sum + group.items.length, 0);
+    if (shown > limit && level[0] !== groups[0]) return;
+    level.forEach(group => { isOpen[groups.indexOf(group)] = true; });
+    level = level.flatMap(group => group.items).filter(item => item < 0).map(item => groups[-item]).filter(canOpen);
   }
 }
 function visible(item) {
@@ -486,7 +484,7 @@ function overview() {
   const spent = steps.reduce((sum, step) => sum + (step.time || 0), 0);
   if (spent) rows.push(["time in backward", timeText(spent)]);
   return [make("h2", {}, data.title), table(rows),
-    make("p", { class: "hint" }, "Click a box for its details, a group to open it. Press ? for the keys.")];
+    make("p", { class: "hint" }, "Click a box for its details, a group to open it.", make("span", { class: "keys" }, " Press ? for the keys."))];
 }
 function savedBytes(inside) {
   const sizes = new Map();
