@@ -31,7 +31,6 @@ These give another value than PyTorch 2.13, because that of pullback is the righ
 | `F.gelu(torch.tensor(inf))` | nan | inf | the limit of x ndtr(x) |
 | gradient of `torch.polar(x, angle).abs()` at x = -2 | 1 | -1 | the slope of the magnitude of a negative number |
 | `torch.tensor([1 + 2j]) + inf` | inf+nanj | inf+2j | a real number has no imaginary part to add |
-| `torch.tensor([0j]) ** torch.tensor([0j])` | nan+nanj | 1+0j | as for real numbers, and as PyTorch's own `tensor ** 0j` |
 | gradient of `torch.remainder(7, x)` | not implemented | minus the rounded quotient | as of a tensor in place of 7 |
 | second derivative of `F.hardsigmoid` | not implemented | 0 | as of the other kinked activations |
 | third derivative of `F.layer_norm` and `F.batch_norm` | statistics count as constants | exact | differences agree with it |
