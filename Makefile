@@ -204,7 +204,7 @@ $(VENV)/.numpy:
 	  { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check 'numpy>=2'; }
 	@touch $@
 
-$(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/native_access.pxd $(NATIVE) $(SOURCES)
+$(COMPILED)/.installed: pyproject.toml setup.py tools/native_sources.py tools/native_accesses.py tools/native_access.pxd $(NATIVE) $(SOURCES)
 	$(PYTHON) -m venv $(COMPILED)
 	$(COMPILED)/bin/python -m pip install --quiet '.[dev]'
 	touch $@

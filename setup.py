@@ -185,7 +185,7 @@ def _digest_of_flags(extensions: list[Any]) -> str:
 
 def _cythonized() -> list[Any]:
     sys.path.insert(0, str(ROOT))
-    from tools.native_sources import write_sources
+    from tools.native_sources import TranslationError, write_sources
 
     print("pullback: translating the hot modules to C", file=sys.stderr, flush=True)
     target = Path("build", "native")
@@ -194,6 +194,8 @@ def _cythonized() -> list[Any]:
         from Cython.Build import cythonize
 
         return _hot_modules(cythonize, written, target)
+    except TranslationError:
+        raise
     except Exception as error:
         print(f"pullback: modules not compiled, installing them as Python ({error})", file=sys.stderr)
         return []

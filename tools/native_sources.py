@@ -8,8 +8,22 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+from tools.native_accesses import (
+    KINDS,
+    Edit,
+    TranslationError,
+    apply_edits,
+    edits_in,
+    in_checking_module,
+    in_module_by_hand,
+    in_module_with_switches,
+    in_operation,
+    in_rule,
+)
 
 SHARED = {
     "Process": "pullback.modes.switches",
@@ -67,53 +81,31 @@ CHECKING = ("pullback.graph.overwriting",)
 ACCESS = Path(__file__).with_name("native_access.pxd")
 """The functions that stand for attributes of tensors and arrays in compiled modules."""
 
-# By annotation or by name; a sequence number may need 64 bits without a sign, a version may be half a step off.
-_FIELD_TYPES = {
-    "bool": "bint", "tuple": "tuple", "changed": "Py_ssize_t", "diverted": "Py_ssize_t", "modes": "Py_ssize_t",
-    "keep_graph": "bint", "create_graph": "bint", "dependencies": "dict", "not_ready": "dict", "heap": "list",
-}  # fmt: skip
-_VIRTUAL = {
-    "apply": "self, object grads, tuple edges, bint owned=False", "release_saved_tensors": "self",
-    "accumulate_array": "self, object grad, Py_ssize_t owned", "takes_arrays": "self",
-    "add": "self, Py_ssize_t index, object grad, Py_ssize_t owned",
-    "push": "self, object node, object grads, object owned",
-}  # fmt: skip
-_PROCESS_ACCESS = re.compile(r"\bprocess\.(changed|diverted|modes)\b(?! [+-]?=)")
-_STATE_ACCESS = re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\.(_requires_grad\b|_edge\b|_counter\b|_array(?= = ))")
-_RULE_ACCESS = (
-    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._counter\b(?! = )"), r"counter_of(\1)"),
-    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\b(?! = )"), r"array_of(\1)"),
-)
-_OPERATION_ACCESS = (
-    (re.compile(r"\bnew\(Tensor\)"), "TensorBase.__new__(Tensor)"),
-    (re.compile(r"\b(\w+_array)\.shape != computed\.shape\b"), r"shapes_differ_between(\1, computed)"),
-    (re.compile(r"\b(\w+_array|computed)\.(dtype|shape)\b"), r"\2_of(\1)"),
-    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\.(dtype|shape)\b"), r"\2_of(array_of(\1))"),
-    (re.compile(r"(?<![\w.])(?!self\b)([a-z]\w*)\._array\b(?! = )"), r"array_of(\1)"),
-)
-_PLAIN_ACCESS = (
-    (re.compile(r"(?<![\w.])([a-z]\w*)\._array\b(?! [+]?= |\.\w+ = )"), r"array_of(\1)"),
-    (re.compile(r"(?<![\w.])([a-z]\w*)\.flags\.(c_contiguous|carray|writeable)\b"), r"\2_of(\1)"),
-)
-_FIELD_ACCESS = (
-    (re.compile(r"(?<![\w.])([a-z]\w*)\.(_requires_grad|_extra|_counter)\b(?! = )"), r"(<TensorBase?>\1).\2"),
-)
+FIELD_TYPES = {
+    "Process": {"changed": "Py_ssize_t", "diverted": "Py_ssize_t", "modes": "Py_ssize_t"},
+    "ReadyQueue": {"heap": "list"},
+    "GraphTask": {"keep_graph": "bint", "create_graph": "bint", "dependencies": "dict", "not_ready": "dict"},
+}
+"""What the fields of a class are in C where their annotation does not say it. An `int` is no C integer by itself: a
+sequence number may need 64 bits without a sign, a version may be half a step off."""
+
+_ANNOTATED = {"bool": "bint", "tuple": "tuple"}
+
+_METHODS = {
+    "apply": ("object grads", "tuple edges", "bint owned"),
+    "release_saved_tensors": (),
+    "accumulate_array": ("object grad", "Py_ssize_t owned"),
+    "takes_arrays": (),
+    "add": ("Py_ssize_t index", "object grad", "Py_ssize_t owned"),
+    "push": ("object node", "object grads", "object owned"),
+}
+"""The methods of compiled classes that are called without a look-up, with the types of their parameters in C."""
+
 _ACCESS_IMPORT = "; from pullback.native_access cimport " + (
     "array_of, c_contiguous_of, carray_of, counter_of, dtype_of, shape_of, shapes_differ_between, writeable_of"
 )
 
 _OPERATION_IMPORT = _ACCESS_IMPORT + "; from pullback.modes.source_lines import source_line"
-
-
-_MISSED = (
-    re.compile(r"\bnew\(Tensor\)"),
-    re.compile(r"(?<![\w.)>])(?!self\b)[a-z]\w*\.(_requires_grad|_edge|_counter|_array)\b"),
-)
-"""What no line of a generated operation holds once it is translated."""
-
-
-class TranslationError(Exception):
-    """The Python text is not what the translation expects: compiled as it is, it would only be slower."""
 
 
 class NativeSource(NamedTuple):
@@ -131,50 +123,47 @@ class _Translation:
         self.lines = text.splitlines()
         self.tree = ast.parse(text)
         self.declarations: list[str] = []
-        self.knows_process = False
         self.generated = ".generated." in module
-        self.native: set[str] = set()
-        self.matched: set[re.Pattern[str]] = set()
+        classes = [statement for statement in self.tree.body if isinstance(statement, ast.ClassDef)]
+        self.native = frozenset(statement.name for statement in classes if self._is_native(statement))
+        self.matched: set[str] = set()
 
     def run(self) -> NativeSource:
-        for statement in self.tree.body:
-            if isinstance(statement, ast.ImportFrom):
-                self._import(statement)
-            elif isinstance(statement, ast.ClassDef) and self._is_native(statement):
-                self._class(statement)
-            elif isinstance(statement, ast.FunctionDef) and self.generated:
-                self._function(statement)
-        if self.module in ACCESSING:
-            self._access()
-        if self.knows_process:
-            self.lines = [_PROCESS_ACCESS.sub(r"(<Process?>process).\1", line) for line in self.lines]
-        self._refuse_missed()
-        declares = any(line.startswith("cdef class") for line in self.declarations)
-        return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations) if declares else "")
-
-    def _refuse_missed(self) -> None:
-        """Refuse a module in which a class, or an access of an operation, was not found where it should be."""
         missing = [name for name, module in SHARED.items() if module == self.module and name not in self.native]
         if missing:
             raise TranslationError(f"{self.module} has no class {', '.join(missing)}, which SHARED names")
-        if not self.generated:
-            return
-        made = [re.compile(rf"\bnew_node\({name}\)") for name in sorted(self.native)]
-        for function in [item for item in self.tree.body if isinstance(item, ast.FunctionDef)]:
-            first = function.body[1] if ast.get_docstring(function) and len(function.body) > 1 else function.body[0]
-            for number in range(first.lineno, (function.end_lineno or 0) + 1):
-                for pattern in (*_MISSED, *made):
-                    if found := pattern.search(self.lines[number - 1]):
-                        text = self.lines[number - 1].strip()
-                        raise TranslationError(f"{self.module}:{number}: {found[0]} was not translated: {text}")
+        self._rewrite_accesses()
+        for statement in self.tree.body:
+            if isinstance(statement, ast.ImportFrom):
+                self._import(statement)
+            elif isinstance(statement, ast.ClassDef) and statement.name in self.native:
+                self._class(statement)
+        declares = any(line.startswith("cdef class") for line in self.declarations)
+        return NativeSource("\n".join(self.lines) + "\n", "\n".join(self.declarations) if declares else "")
 
-    def _access(self) -> None:
-        checked = _FIELD_ACCESS if self.module in CHECKING else ()
-        for function in [item for item in ast.walk(self.tree) if isinstance(item, ast.FunctionDef)]:
-            self._rewrite(function, (*_PLAIN_ACCESS, *checked))
-        for item in self.tree.body:
-            if isinstance(item, ast.ImportFrom) and item.module == "__future__":
-                self.lines[item.lineno - 1] += _ACCESS_IMPORT
+    def _rewrite_accesses(self) -> None:
+        """Put calls and fields of C in the places of accesses. Columns are those of the Python text: this comes first."""
+        try:
+            edits = list(self._accesses())
+            apply_edits(self.lines, edits)
+        except TranslationError as error:
+            raise TranslationError(f"{self.module}:{error}") from None
+        self.matched |= {edit.kind for edit in edits}
+
+    def _accesses(self) -> Iterator[Edit]:
+        body = self.tree.body
+        if any(isinstance(item, ast.ImportFrom) and "process" in _imported(item) for item in body):
+            yield from edits_in(body, in_module_with_switches)
+        if self.generated:
+            functions = [item for item in body if isinstance(item, ast.FunctionDef)]
+            yield from edits_in((item for function in functions for item in function.body), in_operation(self.native))
+            nodes = [item for item in body if isinstance(item, ast.ClassDef) and item.name in self.native]
+            methods = [item for node in nodes for item in node.body if isinstance(item, ast.FunctionDef)]
+            yield from edits_in(
+                (item for method in methods if method.name in _METHODS for item in method.body), in_rule
+            )
+        if self.module in ACCESSING:
+            yield from edits_in(body, in_checking_module if self.module in CHECKING else in_module_by_hand)
 
     def _is_native(self, statement: ast.ClassDef) -> bool:
         if SHARED.get(statement.name) == self.module:
@@ -198,7 +187,8 @@ class _Translation:
             native.append("Node")
         if "process" in names:
             native.append("Process")
-            self.knows_process = True
+        if statement.module == "__future__" and self.module in ACCESSING:
+            self.lines[statement.lineno - 1] += _ACCESS_IMPORT
         if not native:
             return
         for name in native:
@@ -214,9 +204,7 @@ class _Translation:
         )
 
     def _class(self, statement: ast.ClassDef) -> None:
-        shared = SHARED.get(statement.name) == self.module
-        self.native.add(statement.name)
-        if not shared:
+        if SHARED.get(statement.name) != self.module:
             self._node(statement)
             return
         number = statement.lineno - 1
@@ -224,22 +212,26 @@ class _Translation:
         self.lines[number] = header
         fields: list[str] = []
         defaults: list[str] = []
+        types = FIELD_TYPES.get(statement.name, {})
         for item in statement.body:
             if isinstance(item, ast.AnnAssign):
-                self._field(item, fields, defaults)
-            elif isinstance(item, ast.FunctionDef) and item.name in _VIRTUAL:
-                signature = f"cpdef object {item.name}({_VIRTUAL[item.name]})"
-                self._replace_header(item, f"{signature}:")
-                fields.append(signature.replace("=False", "=*"))
+                self._field(item, fields, defaults, types)
+            elif isinstance(item, ast.FunctionDef) and item.name in _METHODS:
+                self._method(item, fields)
         for item in statement.body:
             if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__slots__":
-                fields += _slots(ast.literal_eval(item.value) if isinstance(item.value, ast.Tuple) else ())
+                fields += _slots(ast.literal_eval(item.value) if isinstance(item.value, ast.Tuple) else (), types)
                 self._replace(item, _initializer(defaults))
                 defaults = []
         if defaults:
             self._replace(
                 next(item for item in statement.body if isinstance(item, ast.AnnAssign)), _initializer(defaults)
             )
+        for name, kind in types.items():
+            if f"cdef public {kind} {name}" not in fields:
+                raise TranslationError(
+                    f"{statement.name} of {self.module} has no field {name}, which FIELD_TYPES names"
+                )
         self.declarations += [header, *[f"    {field}" for field in fields or ["pass"]]]
 
     def _node(self, statement: ast.ClassDef) -> None:
@@ -256,15 +248,12 @@ class _Translation:
         declared = [f"cdef public object {', '.join(fields)}"] if fields else []
         defaults = [f"self.saved_{name}_version = -1" for name in tensors]
         for field in [item for item in statement.body if isinstance(item, ast.AnnAssign)]:
-            self._field(field, declared, defaults)
+            self._field(field, declared, defaults, {})
         self._replace(assigned["__slots__"], _initializer(defaults))
         methods = [item for item in statement.body if isinstance(item, ast.FunctionDef)]
         for item in methods:
-            if item.name in _VIRTUAL:
-                signature = f"cpdef object {item.name}({_VIRTUAL[item.name]})"
-                self._replace_header(item, f"{signature}:")
-                declared.append(signature.replace("=False", "=*"))
-                self._rewrite(item, _RULE_ACCESS)
+            if item.name in _METHODS:
+                self._method(item, declared)
         if tensors:
             released = "; ".join(f"self.saved_{name} = None" for name in tensors)
             signature = "cpdef object release_saved_tensors(self)"
@@ -275,39 +264,32 @@ class _Translation:
             declared.append(signature)
         self.declarations += [header, *[f"    {line}" for line in declared or ["pass"]]]
 
-    def _field(self, item: ast.AnnAssign, fields: list[str], defaults: list[str]) -> None:
+    def _method(self, function: ast.FunctionDef, declared: list[str]) -> None:
+        """Give a method its signature in C, which must have the parameters of Python's."""
+        self.matched.add(function.name)
+        typed, defaults = _METHODS[function.name], function.args.defaults
+        names = [argument.arg for argument in function.args.args[1:]]
+        if names != [parameter.split()[-1] for parameter in typed]:
+            raise TranslationError(
+                f"{self.module}:{function.lineno}: {function.name} takes {', '.join(names)}, in _METHODS {', '.join(typed)}"
+            )
+        required = len(typed) - len(defaults)
+        with_default = [f"{kind}={ast.unparse(value)}" for kind, value in zip(typed[required:], defaults, strict=True)]
+        self._replace_header(function, _signature(function.name, [*typed[:required], *with_default]) + ":")
+        declared.append(_signature(function.name, [*typed[:required], *[f"{kind}=*" for kind in typed[required:]]]))
+
+    def _field(self, item: ast.AnnAssign, fields: list[str], defaults: list[str], types: Mapping[str, str]) -> None:
         """An annotated attribute: a field of the struct, unless it belongs to the class."""
         name, annotation = ast.unparse(item.target), ast.unparse(item.annotation)
         value = ast.unparse(item.value) if item.value is not None else "None"
         if annotation.startswith("ClassVar"):
             self._replace(item, f"{name} = {value}")
             return
-        kind = _FIELD_TYPES.get(name) or _FIELD_TYPES.get(annotation.partition("[")[0], "object")
+        kind = types.get(name) or _ANNOTATED.get(annotation.partition("[")[0], "object")
         fields.append(f"cdef public {kind} {name}")
         if value not in ("None", "False") and kind != "Py_ssize_t":
             defaults.append(f"self.{name} = {value}")
         self._replace(item, "")
-
-    def _function(self, statement: ast.FunctionDef) -> None:
-        """In an operation, read the state of tensors as fields (a checked cast: TypeError for anything else)."""
-        self._rewrite(statement, _OPERATION_ACCESS)
-        self._rewrite(statement, ((_STATE_ACCESS, r"(<TensorBase?>\1).\2"),))
-        made = (
-            (
-                re.compile(rf"node: Any = new_node\(({name})\)$"),
-                r"node = <\1>\1.__new__(\1); node.source = source_line()",
-            )
-            for name in sorted(self.native)
-        )
-        self._rewrite(statement, tuple(made))
-
-    def _rewrite(self, statement: ast.FunctionDef, changes: tuple[tuple[re.Pattern[str], str], ...]) -> None:
-        assert statement.end_lineno is not None
-        for number in range(statement.body[0].lineno - 1, statement.end_lineno):
-            for pattern, text in changes:
-                self.lines[number], count = pattern.subn(text, self.lines[number])
-                if count:
-                    self.matched.add(pattern)
 
     def _replace_header(self, function: ast.FunctionDef, text: str) -> None:
         """Put `text` in the place of a function's signature, however many lines that has."""
@@ -328,9 +310,17 @@ def _initializer(defaults: list[str]) -> str:
     return f"def __cinit__(self): {'; '.join(defaults)}" if defaults else ""
 
 
-def _slots(names: tuple[str, ...]) -> list[str]:
+def _signature(name: str, parameters: list[str]) -> str:
+    return f"cpdef object {name}({', '.join(['self', *parameters])})"
+
+
+def _imported(statement: ast.ImportFrom) -> list[str]:
+    return [alias.name for alias in statement.names]
+
+
+def _slots(names: tuple[str, ...], types: Mapping[str, str]) -> list[str]:
     """The fields of a class that names its attributes in `__slots__`; only shared classes have such."""
-    fields = [f"cdef public {_FIELD_TYPES.get(name, 'object')} {name}" for name in names if not name.startswith("__")]
+    fields = [f"cdef public {types.get(name, 'object')} {name}" for name in names if not name.startswith("__")]
     return [*fields, "cdef object __weakref__"] if "__weakref__" in names else fields
 
 
@@ -340,17 +330,15 @@ def translate(module: str, text: str) -> NativeSource:
 
 
 def translate_all(sources: Path) -> dict[str, NativeSource]:
-    """The Cython source of every module of MODULES; TranslationError if a pattern matches in none of them any more."""
+    """The Cython source of every module of MODULES; TranslationError if a kind of access is in none of them any more."""
     translations = {
         module: _Translation(module, (sources / Path(*module.split("."))).with_suffix(".py").read_text("utf-8"))
         for module in MODULES
     }
     made = {module: translation.run() for module, translation in translations.items()}
-    matched = {pattern for translation in translations.values() for pattern in translation.matched}
-    changes = (*_RULE_ACCESS, *_OPERATION_ACCESS, *_PLAIN_ACCESS, *_FIELD_ACCESS, (_STATE_ACCESS, ""))
-    for pattern, _ in changes:
-        if pattern not in matched:
-            raise TranslationError(f"nothing matches {pattern.pattern} any more: mend or delete it")
+    stale = {*KINDS, *_METHODS}.difference(*[translation.matched for translation in translations.values()])
+    if stale:
+        raise TranslationError(f"nothing is {', '.join(sorted(stale))} any more: mend or delete what translates it")
     return made
 
 
@@ -383,4 +371,7 @@ def name_python_sources(c_file: Path, module: str) -> None:
     """Let tracebacks name the Python file, whose lines the translation kept."""
     relative = module.replace(".", "/")
     text = c_file.read_text(encoding="utf-8")
-    _write(c_file, re.sub(rf'"[^"\n]*{relative}\.pyx"', f'"{relative}.py"', text))
+    named = re.sub(rf'"[^"\n]*{relative}\.pyx"', f'"{relative}.py"', text)
+    if f'"{relative}.py"' not in named:
+        raise TranslationError(f"{c_file} names no {relative}.pyx: tracebacks would not show {relative}.py")
+    _write(c_file, named)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from tools import native_sources
-from tools.native_sources import MODULES, NativeSource, TranslationError, translate, translate_all
+from tools.native_accesses import KINDS, TranslationError
+from tools.native_sources import MODULES, NativeSource, name_python_sources, translate, translate_all
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -140,10 +140,45 @@ def test_a_node_that_is_made_otherwise_than_expected_is_refused() -> None:
         translate("pullback.generated.family", OPERATION)
 
 
-def test_an_access_that_no_pattern_translates_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_sources, "_STATE_ACCESS", re.compile("(no) such text()"))
-    with pytest.raises(TranslationError, match=r"family:7: input._edge was not translated: return input._edge"):
-        translate("pullback.generated.family", OPERATION.replace("node = new_node(MulBackward0)", "return input._edge"))
+def test_an_access_that_is_not_translated_is_refused() -> None:
+    text = OPERATION.replace("node = new_node(MulBackward0)", "return first(input)._edge")
+    with pytest.raises(TranslationError, match=r"family:7: first\(input\)\._edge was not translated"):
+        translate("pullback.generated.family", text)
+
+
+def test_a_tensor_that_is_made_otherwise_than_expected_is_refused() -> None:
+    text = OPERATION.replace("node = new_node(MulBackward0)", "return new(type(input))")
+    with pytest.raises(TranslationError, match=r"family:7: new\(type\(input\)\) was not translated"):
+        translate("pullback.generated.family", text)
+
+
+def test_names_in_strings_and_comments_stay_as_they_are() -> None:
+    text = "def neg(input):\n    return 'input._array'  # input._array\n"
+    assert translated(text)[1] == "    return 'input._array'  # input._array"
+
+
+def test_an_access_behind_letters_of_several_bytes_is_found() -> None:
+    assert translated("def neg(input):\n    return 'é', input._array\n")[1] == "    return 'é', array_of(input)"
+
+
+def test_a_method_with_other_parameters_is_refused() -> None:
+    with pytest.raises(
+        TranslationError, match="apply takes grads, edges, in _METHODS object grads, tuple edges, bint owned"
+    ):
+        translated(NODE.replace(", owned: bool = False", ""))
+
+
+def test_a_field_that_is_gone_is_refused() -> None:
+    with pytest.raises(TranslationError, match=r"ReadyQueue of pullback\.engine\.ready_queue has no field heap"):
+        translate("pullback.engine.ready_queue", 'class ReadyQueue:\n    __slots__ = ("nodes",)\n')
+
+
+def test_a_file_of_c_that_does_not_name_its_source_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "node.c").write_text('"build/native/pullback/graph/node.pyx"', encoding="utf-8")
+    name_python_sources(tmp_path / "node.c", "pullback.graph.node")
+    assert (tmp_path / "node.c").read_text(encoding="utf-8") == '"pullback/graph/node.py"'
+    with pytest.raises(TranslationError, match=r"names no pullback/graph/edge\.pyx"):
+        name_python_sources(tmp_path / "node.c", "pullback.graph.edge")
 
 
 def test_a_shared_class_that_is_gone_is_refused() -> None:
@@ -151,8 +186,7 @@ def test_a_shared_class_that_is_gone_is_refused() -> None:
         translate("pullback.graph.node", "class Knot:\n    x: int\n")
 
 
-def test_a_pattern_that_matches_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    stale = (*native_sources._PLAIN_ACCESS, (re.compile(r"\._no_such_field\b"), ""))
-    monkeypatch.setattr(native_sources, "_PLAIN_ACCESS", stale)
-    with pytest.raises(TranslationError, match=r"nothing matches .*_no_such_field"):
+def test_a_kind_of_access_that_is_found_nowhere_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_sources, "KINDS", KINDS | {"gone"})
+    with pytest.raises(TranslationError, match="nothing is gone any more"):
         translate_all(SOURCES)
