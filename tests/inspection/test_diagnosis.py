@@ -43,6 +43,38 @@ PROGRAMS = {
         "zero_times_infinity",
     ),
     "data": ("y = x * torch.tensor([1.0, float('nan'), 1.0, 1.0])  # here", "MulBackward0", "nan_came_in"),
+    "quotient that where() did not take": (
+        "y = torch.where(x == 0, x,\n    1 / x)  # here",
+        "ReciprocalBackward0",
+        "zero_times_infinity",
+    ),
+    "growth that where() did not take": (
+        "y = torch.where(x < 2, x,\n    (x * 100).exp())  # here\ny = torch.where(x == 4, 0.0, y)",
+        "ExpBackward0",
+        "zero_times_infinity",
+    ),
+    "end of a domain": ("y = (x[:1] * 1).acos()  # here", "AcosBackward0", "division_by_zero"),
+    "mean of nothing": ("y = x[x > 9].mean()  # here", "MeanBackward0", "division_by_zero"),
+    "loss over nothing": (
+        "y = torch.nn.functional.mse_loss(x[x > 9], torch.ones(0))  # here",
+        "MseLossBackward0",
+        "division_by_zero",
+    ),
+    "a custom backward": (
+        """
+class Log(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=1e-30).log()
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        return grad / x  # here
+y = Log.apply(x)""",
+        "DivBackward0",
+        "division_by_zero",
+    ),
 }
 
 
@@ -172,12 +204,17 @@ def test_passes_inside_of_a_mode_run_nothing_again() -> None:
     assert len(seen.entries) == len(again.entries)
 
 
+def write_and_log(x: pullback.Tensor, seen: pullback.Tensor) -> pullback.Tensor:
+    seen.add_(1)
+    return (x * 2).log().sum()
+
+
 @record_source_lines()
-def test_a_compiled_function_is_named_by_its_call_and_by_what_to_do() -> None:
-    compiled = pullback.compile(lambda x: (x * 2).log().sum())
-    x = pullback.tensor([1.0, -1.0], requires_grad=True)
+def test_a_compiled_function_that_cannot_run_again_is_named_by_its_call_and_by_what_to_do() -> None:
+    compiled = pullback.compile(write_and_log)
+    x, seen = pullback.tensor([1.0, -1.0], requires_grad=True), pullback.zeros(2)
     for _ in range(4):
-        loss = compiled(x)
+        loss = compiled(x, seen)
         loss.backward()
     assert loss.grad_fn is not None
     assert loss.grad_fn.name() == "CompiledFunctionBackward"
@@ -185,8 +222,80 @@ def test_a_compiled_function_is_named_by_its_call_and_by_what_to_do() -> None:
     assert found is not None
     assert (found.kind, found.operands) == ("unknown", {"result": pytest.approx(math.nan, nan_ok=True)})
     assert found.line is not None
-    assert found.line.text == "loss = compiled(x)"
+    assert found.line.text == "loss = compiled(x, seen)"
     assert "in place of its compiled form" in found.remedy
+
+
+def root(x: pullback.Tensor) -> pullback.Tensor:
+    return (x.sqrt() * 2).sum()
+
+
+@record_source_lines()
+def test_the_operation_inside_of_a_compiled_function_is_named() -> None:
+    compiled = pullback.compile(root)
+    for value, kind, forward in ((0.0, "division_by_zero", False), (-1.0, "domain", True)):
+        x = pullback.tensor([4.0, value], requires_grad=True)
+        for _ in range(4):
+            loss = compiled(x * 1)
+        loss.backward(retain_graph=True)
+        found = diagnose(loss)
+        assert loss.grad_fn is not None
+        assert loss.grad_fn.name() == "CompiledFunctionBackward"
+        assert found is not None
+        assert (found.operation, found.kind, found.element, found.forward) == ("SqrtBackward0", kind, (1,), forward)
+        assert found.line is not None
+        assert found.line.text == "return (x.sqrt() * 2).sum()"
+
+
+@record_source_lines()
+def test_a_parameter_that_is_not_finite_is_not_taken_for_data() -> None:
+    layer = pullback.nn.Linear(2, 1)
+    optimizer = pullback.optim.SGD(layer.parameters(), lr=1e38)
+    for _ in range(2):
+        loss = layer(pullback.ones(1, 2)).square().sum() * 1e3
+        loss.backward()
+        optimizer.step()
+    loss = layer(pullback.ones(1, 2)).sum()
+    loss.backward()
+    found = diagnose(loss)
+    assert found is not None
+    assert found.kind == "nan_came_in"
+    assert "is a leaf, and not finite itself" in found.sentence
+    assert "learning rate" in found.remedy
+
+
+@record_source_lines()
+def test_of_a_freed_graph_what_grew_is_suspected_before_what_only_adds() -> None:
+    x = pullback.tensor([1.0, 200.0], requires_grad=True)
+    loss = pullback.where(x < 50, x.exp(), x).sum()
+    loss.backward()
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.operation, found.kind, found.certain) == ("ExpBackward0", "zero_times_infinity", False)
+
+
+@record_source_lines()
+def test_a_custom_backward_that_records_nothing_is_named_by_its_code() -> None:
+    class Log(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.clamp(min=1e-30).log()
+
+        @staticmethod
+        @pullback.autograd.function.once_differentiable
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return grad / x
+
+    x = pullback.tensor([1.0, 0.0], requires_grad=True)
+    loss = Log.apply(x).sum()
+    loss.backward(retain_graph=True)
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.operation, found.kind, found.element) == ("LogBackward", "division_by_zero", (1,))
+    assert "its backward(), at " in found.remedy
+    assert "((x,) = ctx.saved_tensors)" in found.remedy
 
 
 @record_source_lines()

@@ -303,7 +303,13 @@ class _Again:
         self.entry, self.args, self.kwargs, self.state = entry, args, kwargs, state
 
     def __call__(self, grads: Sequence[Any], create_graph: bool) -> Any:
-        from pullback.autograd import enable_grad, grad
+        from pullback.autograd import grad
+
+        return grad(self.results(), self.wanted, list(grads), create_graph=create_graph, allow_unused=True)
+
+    def results(self) -> list[Any]:
+        """The results that require grad, with a graph of the function's own operations."""
+        from pullback.autograd import enable_grad
         from pullback.compiling.structure import flatten
 
         now = random_states()
@@ -317,8 +323,7 @@ class _Again:
                 set_random_states(now)
         leaves: list[Any] = []
         flatten(result, leaves)
-        results = [leaf for leaf, output in zip(leaves, self.entry.outputs, strict=True) if output.requires_grad]
-        return grad(results, self.wanted, list(grads), create_graph=create_graph, allow_unused=True)
+        return [leaf for leaf, output in zip(leaves, self.entry.outputs, strict=True) if output.requires_grad]
 
 
 def _with_strides(array: Any, strides: Any) -> Any:

@@ -15,12 +15,12 @@ def sum(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.expand_reduced(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 
 
-@linear(node="MeanBackward0", public="mean")
+@linear(node="MeanBackward0", public="mean", breaks="as a mean")
 def mean_all(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, None, False))
 
 
-@linear(node="MeanBackward1", asks=True, bare=True, quantized=True, masked_reduction=True)
+@linear(node="MeanBackward1", asks=True, bare=True, quantized=True, masked_reduction=True, breaks="as a mean")
 def mean(grad: Tensor, input: Tensor, dim: Dims, keepdim: bool) -> Pullback:
     return wrt(input=F.mean_grad(F.to_dtype(grad, input.dtype), input.shape, dim, keepdim))
 

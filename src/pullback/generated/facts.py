@@ -17,6 +17,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         True: 'as_strided chunk clamp clamp_ clamp_min clone contiguous copy_ data_ptr div div_ double expand expand_as fill_ flatten float half int is_complex is_contiguous is_floating_point item lerp_ log_softmax logsumexp long masked_fill masked_fill_ matmul max mean method_add method_add_ method_addbmm method_addbmm_ method_addcdiv method_addcdiv_ method_addcmul method_addcmul_ method_addmm method_addmm_ method_addmv method_addmv_ method_addr method_addr_ method_baddbmm method_baddbmm_ method_cpu method_narrow method_select method_sub method_sub_ method_where min norm numpy permute pow pow_ prelu remainder repeat reshape softmax split square squeeze sum to tolist type type_as unbind unsqueeze view view_as zero_',
     },
     'breaks': {
+        'as a mean': 'mean mean_all',
         'as an empty mean': 'nll_loss nll_loss2d',
         'by dividing': 'div div_rounded div_scalar reciprocal',
         'by growing': 'cosh exp exp2 expm1 sinh',

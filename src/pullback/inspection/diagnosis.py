@@ -16,18 +16,22 @@ from time import perf_counter
 from typing import Any
 
 from pullback.autograd.differentiation import make_grads, root_edges
+from pullback.autograd.grad_mode import enable_grad
 from pullback.backend.array_module import as_array
 from pullback.engine.engine import engine
 from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of
+from pullback.graph.basic_nodes import Error
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.inspection.finding import (
     Diagnosis,
+    blame_leaf,
     doubted,
     first_bad,
     have_same_values,
     is_finite,
+    is_mean_of_nothing,
     known_operands,
     operands_at,
     operations_in_order,
@@ -38,6 +42,8 @@ from pullback.inspection.freed_graphs import diagnose_freed
 from pullback.inspection.nodes import acting_node, held_arrays, is_released, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
 from pullback.inspection.singular_points import (
+    CUSTOM,
+    OPAQUE,
     deciding_operands,
     has_domain,
     is_outside,
@@ -46,7 +52,7 @@ from pullback.inspection.singular_points import (
     kind_of,
     operation_of,
 )
-from pullback.tensor.tensor import Tensor
+from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -127,19 +133,65 @@ def _of_earlier_pass(loss: Tensor) -> Diagnosis | None:
 
 
 def _of_backward(loss: Tensor, gradient: Any) -> Diagnosis | None:
-    grads = make_grads((loss,), None if gradient is None else (gradient,), is_grads_batched=False)
+    return _of_sent([loss], make_grads((loss,), None if gradient is None else (gradient,), is_grads_batched=False))
+
+
+def _of_sent(results: list[Tensor], grads: Any) -> Diagnosis | None:
+    """The first node below results that makes a gradient infinite or NaN, given the gradients of these."""
     arrived: tuple[Any, ...] = ()
     has_branches = False
-    for event in run_in_steps(engine, root_edges((loss,)), grads, keep_graph=True, only_look=True):
+    for event in run_in_steps(engine, root_edges(results), grads, keep_graph=True, only_look=True):
         if isinstance(event, Arrival):
             arrived = event.grads
             has_branches = has_branches or event.node.name().startswith("Where")
         elif all(is_finite(grad) for grad in arrived):
             bad = next((grad for grad in event.grads if not is_finite(grad)), None)
             if bad is not None:
-                return _at_element(event.node, as_array(bad), arrived, has_branches)
+                inside = _inside(event.node, arrived)
+                return inside or _at_element(event.node, as_array(bad), arrived, has_branches)
         elif not event.edges:
             return None
+    return None
+
+
+def _inside(node: Node, arrived: tuple[Any, ...]) -> Diagnosis | None:
+    """What a function's own operations say: those of a compiled function, or of the backward of a custom one."""
+    operation = operation_of(node)
+    with suppress(Exception):  # what cannot run again is told of as a whole
+        if operation == OPAQUE:
+            results = _run_again(node)
+            return _of_sent(
+                results, [_as_gradient(grad, result) for grad, result in zip(arrived, results, strict=True)]
+            )
+        if operation == CUSTOM:
+            return _of_custom(node, arrived)
+    return None
+
+
+def _run_again(node: Node) -> list[Tensor]:
+    """The results of a compiled function with the graph of its own operations; none where it cannot run again."""
+    again = getattr(acting_node(node), "again", None)
+    return [] if again is None else list(again.results())
+
+
+def _as_gradient(grad: Any, like: Tensor) -> Tensor:
+    return new_tensor(as_array(grad) if grad is not None else like._array * 0)
+
+
+def _of_custom(node: Node, arrived: tuple[Any, ...]) -> Diagnosis | None:
+    """The operation in the backward of a custom Function that made a gradient infinite: it runs again, recorded."""
+    with enable_grad():
+        given = [None if grad is None else new_tensor(as_array(grad)).requires_grad_() for grad in arrived]
+        sent = acting_node(node).apply_differentiable(given, node.next_edges)
+    for grad in sent:
+        if isinstance(grad, Tensor) and not is_finite(grad._array) and isinstance(grad.grad_fn, Node):
+            nodes = nodes_behind(grad)
+            if isinstance(nodes[0], Error):  # it is once differentiable: nothing was recorded
+                return None
+            found = _of_forward(grad, nodes, replayed(nodes))
+            found.forward = False
+            found.sentence = f"{found.sentence}, in the backward of the custom Function {node.name()}"
+            return found
     return None
 
 
@@ -161,7 +213,7 @@ def _of_forward(loss: Tensor, nodes: list[Node], made: dict[Node, Tensor]) -> Di
     """The forward computation gave no finite loss: the first value on the way that is not finite."""
     found = None
     for node in operations_in_order(nodes):
-        found = _of_forward_node(node, made.get(node), nodes)
+        found = _of_compiled(node) if operation_of(node) == OPAQUE else _of_forward_node(node, made.get(node), nodes)
         if found is not None:
             break
     found = found or _of_value(loss.grad_fn, loss._array)
@@ -184,6 +236,16 @@ def _of_forward(loss: Tensor, nodes: list[Node], made: dict[Node, Tensor]) -> Di
     return overflow
 
 
+def _of_compiled(node: Node) -> Diagnosis | None:
+    """What the operations of a compiled function say, if one of its results is not finite."""
+    with suppress(Exception):
+        for result in _run_again(node):
+            if not is_finite(result._array):
+                nodes = nodes_behind(result)
+                return _of_forward(result, nodes, replayed(nodes))
+    return None
+
+
 def _unknown_before(node: Node, made: dict[Node, Tensor]) -> list[Node]:
     """The operations before a node whose results nobody knows, up to those that are known; first recorded first."""
     waiting, unknown = [node], set[Node]()
@@ -200,6 +262,10 @@ def _unknown_before(node: Node, made: dict[Node, Tensor]) -> list[Node]:
 
 def _of_forward_node(node: Node, made: Tensor | None, nodes: list[Node]) -> Diagnosis | None:
     """What is not finite of the operands of a node, or of its result where that was computed again."""
+    if is_mean_of_nothing(node):
+        found = Diagnosis(node, "division_by_zero", forward=True)
+        found.element, found.operands = (0,) * len(node.shape or ()), {"result": math.nan}
+        return found
     for name, value in known_operands(node):
         array = as_array(getattr(value, "_array", value))
         bad = _breaks_at(node, name, array)
@@ -208,8 +274,11 @@ def _of_forward_node(node: Node, made: Tensor | None, nodes: list[Node]) -> Diag
         maker = value.grad_fn if isinstance(value, Tensor) else None
         if isinstance(value, SavedOutput):
             return _of_value(node, array)
-        if bad is not None or maker is None:
+        if bad is not None:
             return _of_value(node, array, bad, name)
+        if maker is None:
+            found = _of_value(node, array, bad, name)
+            return blame_leaf(found, name, value) if isinstance(value, Tensor) else found
         if not _is_mask(maker, array, nodes):
             return _of_value(maker, array)
     if made is None or is_finite(made._array) or _is_mask(node, made._array, nodes):
@@ -261,7 +330,9 @@ def _of_value(node: Node | None, array: Any, bad: tuple[int, ...] | None = None,
 
 def _kind(node: Node, operands: dict[str, Any], incoming: Any, result: Any) -> str:
     if any(math.isnan(value) or math.isinf(value) for value in operands.values() if isinstance(value, int | float)):
-        return "nan_came_in" if not _made_infinite(node, operands) else "overflow"
+        if not _made_infinite(node, operands):
+            return "nan_came_in"
+        return "zero_times_infinity" if incoming == 0 and math.isnan(result) else "overflow"
     return kind_of(operation_of(node), operands, incoming, result)
 
 

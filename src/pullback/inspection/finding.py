@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
 from typing import Any
 
 from pullback.backend.array_module import as_array
@@ -10,9 +11,10 @@ from pullback.graph.node import Node
 from pullback.graph.saved_tensor import PackedTensor, forward_name
 from pullback.graph.source_lines import SourceLine, module_path_of, source_line_of
 from pullback.inspection.nodes import acting_node, saved_values
-from pullback.inspection.singular_points import OPAQUE, operation_of, wording_of
+from pullback.inspection.singular_points import OPAQUE, how_it_breaks, operation_of, wording_of
 from pullback.kernels.comparison import isfinite
 from pullback.report import lines_html
+from pullback.tensor.tensor import Tensor
 
 
 class Diagnosis:
@@ -42,7 +44,7 @@ class Diagnosis:
         }
         wording = wording_of("" if node is None else operation_of(node), kind)
         self.sentence = (wording.value if forward and wording.value else wording.derivative).format(**words)
-        self.remedy = wording.remedy
+        self.remedy = wording.remedy.format(code=_code_of(node, "forward" if forward else "backward"))
 
     def __str__(self) -> str:
         what = "The forward of" if self.forward else "The gradient of"
@@ -62,6 +64,27 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return lines_html(str(self))
+
+
+def _code_of(node: Node | None, name: str) -> str:
+    """Where the forward() or backward() of a custom Function stands."""
+    function = getattr(getattr(None if node is None else acting_node(node), "_forward_cls", None), name, None)
+    code = getattr(unwrap(function), "__code__", None) if callable(function) else None
+    if code is None:
+        return f"its {name}()"
+    first = next((start for start, _, line in code.co_lines() if line not in (None, code.co_firstlineno)), 0)
+    return f"its {name}(), at {SourceLine(code, first).describe()}"
+
+
+def blame_leaf(found: Diagnosis, name: str, leaf: Tensor) -> Diagnosis:
+    """Say of a leaf that is to learn, and is not finite itself, that a step before made it so."""
+    if leaf.requires_grad and leaf.is_leaf:
+        found.sentence = f"{found.sentence}: {name} is a leaf, and not finite itself"
+        found.remedy = (
+            "An optimizer's step made it so, or its first values. Diagnose the loss of the step before, and clip its "
+            "gradients or make the learning rate smaller."
+        )
+    return found
 
 
 def doubted(found: Diagnosis, doubt: str, others: list[Node]) -> Diagnosis:
@@ -115,6 +138,17 @@ def value_at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> An
         return None
     index = tuple([0 if size == 1 else place for size, place in zip(array.shape, element[lead:], strict=True)])
     return array[index].item()
+
+
+def is_mean_of_nothing(node: Node) -> bool:
+    """Whether a node divides a sum of no elements by their count."""
+    acting = acting_node(node)
+    if how_it_breaks(operation_of(node)) != "as a mean" and getattr(acting, "saved_reduction", None) != 1:
+        return False
+    before = [edge[0] for edge in acting.next_edges if edge is not None]
+    leaves = [getattr(one, "variable", None) for one in before]
+    shapes = [one.shape if leaf is None else leaf.shape for one, leaf in zip(before, leaves, strict=True)]
+    return any(shape is not None and 0 in shape for shape in shapes) and 0 not in (node.shape or ())
 
 
 def is_finite(value: Any) -> bool:

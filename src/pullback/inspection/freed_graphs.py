@@ -8,6 +8,7 @@ from pullback.backend.array_module import as_array
 from pullback.graph.node import Node
 from pullback.inspection.finding import (
     Diagnosis,
+    blame_leaf,
     doubted,
     first_bad,
     is_finite,
@@ -16,7 +17,10 @@ from pullback.inspection.finding import (
     unravel,
 )
 from pullback.inspection.nodes import leaves_behind
+from pullback.inspection.replaying import replayed
 from pullback.inspection.singular_points import (
+    CUSTOM,
+    OPAQUE,
     deciding_operands,
     divides_by_differences,
     has_domain,
@@ -53,7 +57,12 @@ def diagnose_freed(loss: Tensor, nodes: list[Node]) -> Diagnosis | None:
     candidates.sort(
         key=lambda node: how_it_breaks(operation_of(node)) == "with its exponent"
     )  # gone: most are harmless
-    candidates = candidates or suspects
+    growing = [node for node in suspects if how_it_breaks(operation_of(node)) in (*_GROWING, OPAQUE, CUSTOM)]
+    grown = next((node for node, result in replayed(growing).items() if not is_finite(result._array)), None)
+    if grown is not None and not candidates:
+        has_nan = any((leaf.grad._array != leaf.grad._array).any() for leaf in bad if leaf.grad is not None)
+        return doubted(Diagnosis(grown, "zero_times_infinity" if has_nan else "overflow"), _FREED, [])
+    candidates = candidates or growing or suspects
     if not candidates:
         return Diagnosis(None, "nan_came_in")
     came_in = any(not is_finite(leaf._array) for leaf in bad)
@@ -77,7 +86,7 @@ def _of_forward(loss: Tensor, nodes: list[Node]) -> Diagnosis:
             found = Diagnosis(node, "nan_came_in", forward=True)
             found.element = first_bad(leaf._array)
             found.operands = {"input": leaf._array[found.element].item()}
-            return found
+            return blame_leaf(found, "input", leaf)
     known = [by_leaf for node in ordered if (by_leaf := _by_leaf(node, forward=True)) is not None]
     if known:
         return known[0]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pullback.facts import fact_of
+from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import forward_name
 from pullback.inspection.nodes import acting_node
@@ -78,6 +79,11 @@ _OWN_WORDS = {
         "it is the mean over no target at all: every one is ignore_index, or there is none",
         "Leave such batches out, or use reduction='sum' and divide by the count where that is not zero.",
     ),
+    ("as a mean", "division_by_zero"): Wording(
+        "",
+        "it is the mean of no elements at all",
+        "Leave empty selections out (if x.numel() > 0), or divide the sum by the count where that is not zero.",
+    ),
     ("on single elements", "domain"): Wording(
         "",
         "one element has no deviation: it divides by the count less `correction`, which is zero",
@@ -86,7 +92,18 @@ _OWN_WORDS = {
     ("CompiledFunction", "unknown"): Wording(
         "one of the operations of a compiled function made it",
         "one of the operations of a compiled function made it",
-        "Call the function itself in place of its compiled form and diagnose that: then its operations are known.",
+        "Keep the graph (retain_graph=True) and diagnose it again, or call the function itself in place of its compiled "
+        "form: then its operations are known.",
+    ),
+    ("custom Function", "division_by_zero"): Wording(
+        "the backward of the custom Function made it, and a value that it saved is zero there",
+        "",
+        "Look at {code}: what it divides by is to be kept away from zero.",
+    ),
+    ("custom Function", "unknown"): Wording(
+        "the backward of the custom Function made it of finite numbers",
+        "the forward of the custom Function made it of finite numbers",
+        "Look at {code}.",
     ),
     ("on equal singular values", "division_by_zero"): Wording(
         "the derivative of {operation} divides by differences of singular values, and some are equal or zero",
@@ -104,21 +121,34 @@ _OWN_WORDS = {
 
 OPAQUE = "CompiledFunction"
 """The operation whose own operations nobody sees."""
+CUSTOM = "custom Function"
+"""The operation of nodes whose derivative is code of the program."""
 
 
 def operation_of(node: Node) -> str:
-    """The operation whose facts say where a node breaks; of others the name, as `CompiledFunction`."""
-    return acting_node(node).operation or forward_name(node.name())
+    """The operation whose facts say where a node breaks; of others `CUSTOM`, or the name, as `CompiledFunction`."""
+    acting = acting_node(node)
+    return CUSTOM if isinstance(acting, BackwardCFunction) else acting.operation or forward_name(node.name())
 
 
 def wording_of(operation: str, kind: str) -> Wording:
     """What is said of a kind where an operation met it."""
-    return _OWN_WORDS.get((how_it_breaks(operation), kind)) or _KINDS[kind]
+    own = _OWN_WORDS.get((how_it_breaks(operation), kind))
+    if own is not None:
+        return own
+    ends = _ends(operation) or (0.0, math.inf)
+    words = _KINDS[kind]
+    if kind != "division_by_zero" or ends == (0.0, math.inf):
+        return words
+    inside = f"> {ends[0]:g}" if ends[1] == math.inf else f"between {ends[0]:g} and {ends[1]:g}"
+    return words._replace(
+        remedy=f"Keep the operand strictly {inside}: clamp() it a little inside of that, or leave such elements out."
+    )
 
 
 def how_it_breaks(operation: str) -> str:
     """The fact `breaks` of an operation."""
-    return operation if operation == OPAQUE else fact_of(operation, "breaks") or ""
+    return operation if operation in (OPAQUE, CUSTOM) else fact_of(operation, "breaks") or ""
 
 
 def deciding_operands(operation: str) -> list[str] | None:
@@ -186,6 +216,8 @@ def kind_of(name: str, operands: Mapping[str, Any], incoming: Any, result: Any) 
     values = [at for key in deciding or operands if type(at := operands.get(key)) in (int, float)]
     if name == OPAQUE:
         return "unknown"
+    if name == CUSTOM:
+        return "unknown" if incoming is None or 0 not in values else "division_by_zero"
     if incoming == 0 and result != result:
         return "zero_times_infinity"
     if any(is_outside(name, value) for value in values) or _is_root_of_negative(name, operands):
