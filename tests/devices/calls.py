@@ -25,6 +25,14 @@ def i(device: str, *values: int) -> Any:
     return pullback.tensor(values, device=device)
 
 
+def _gradient(call: Callable[[Any], Any], leaf: Any) -> Any:
+    """What a call of one tensor gives, and its gradient."""
+    leaf.requires_grad_()
+    result = call(leaf)
+    result.sum().backward()
+    return result.detach(), leaf.grad
+
+
 def step(make: Callable[[Any], Any], device: str, steps: int = 3) -> list[Any]:
     """What parameters are after some steps of an optimizer."""
     weights = [x(device, 3, 4).float().requires_grad_(), x(device, 4).float().requires_grad_()]
@@ -118,6 +126,10 @@ CALLS: dict[str, Call] = {
     ),
     "max_unpool3d": lambda d: F.max_unpool3d(*F.max_pool3d(x(d, 1, 1, 4, 4, 4), 2, return_indices=True), 2),
     "rms_norm of 16 bits": lambda d: F.rms_norm(x(d, 3, 4).half(), (4,), x(d, 4).half()),
+    "masked_select of one": lambda d: _gradient(lambda a: a.masked_select(a > -9), x(d)),
+    "norm at a complex zero": lambda d: _gradient(
+        lambda a: a.norm(), pullback.zeros(3, dtype=pullback.complex128, device=d)
+    ),
     "count_nonzero": lambda d: pullback.count_nonzero(i(d, 0, 3, 0, 5)),
     "searchsorted": lambda d: pullback.searchsorted(i(d, 1, 3, 5), i(d, 0, 3, 9), right=True),
     "bucketize": lambda d: pullback.bucketize(x(d, 5), pullback.tensor([-0.5, 0.0, 0.5], device=d)),

@@ -59,6 +59,14 @@ class Lent:
         self.raw, self.loan = raw, loan
 
 
+COUNTING = ("nonzero", "flatnonzero", "argwhere", "unique", "bincount", "histogram")
+
+
+def _masks(index: Any) -> list[Any]:
+    parts = index if isinstance(index, tuple) else (index,)
+    return [part for part in parts if isinstance(part, np.ndarray) and part.dtype == bool]
+
+
 class FakeLibrary(Library):
     name = "fake"
     module = np
@@ -78,12 +86,22 @@ class FakeLibrary(Library):
         """Who is told which arrays work reads and makes, where order is checked (fake_streams.py)."""
 
     def call(self, function: Any, args: Any, options: Any) -> Any:
+        self._note_counting(getattr(function, "__name__", ""))
         result = super().call(function, args, options)
         if self.watch is not None:
             self.watch.work((args, options, getattr(function, "__self__", None)), (result, options.get("out")))
         return result
 
+    def _note_counting(self, why: str) -> None:
+        """What CuPy waits for the device for: how many elements a result has, or which position is the last."""
+        if why in COUNTING:
+            self.reads.append(why)
+            if self.is_strict:
+                raise HostRead(f"a value of the device is read on the host: {why}")
+
     def take(self, raw: Any, index: Any) -> Any:
+        if _masks(index):
+            self._note_counting("nonzero")
         found = super().take(raw, index)
         if self.watch is not None:
             self.watch.work(raw, found)
@@ -92,6 +110,11 @@ class FakeLibrary(Library):
     def put(self, raw: Any, index: Any, value: Any) -> None:
         if self.writes is not None:
             self.writes.append((raw, raw.copy()))
+        masks = _masks(index)
+        if any(mask.ndim != raw.ndim or np.ndim(value) for mask in masks):
+            self._note_counting("nonzero")
+            if any(not mask.ndim for mask in masks):
+                raise ValueError("Calling nonzero on 0d arrays is not allowed.")
         super().put(raw, index, value)
         if self.watch is not None:
             self.watch.work(value, raw, writes=True)

@@ -61,7 +61,7 @@ def pow_base(exponent: Array, input: Array | Scalar) -> Array:
 def _with_undefined(powers: Array, input: Array | Scalar, exponent: Array) -> Array:
     """Complex powers with nan for zero to the power zero: PyTorch's are exp(exponent * log(input))."""
     powers = np.asarray(powers)  # a number, where both are numbers
-    powers[np.equal(input, 0) & np.equal(exponent, 0)] = complex(np.nan, np.nan)
+    np.copyto(powers, complex(np.nan, np.nan), where=np.equal(input, 0) & np.equal(exponent, 0))
     return powers
 
 

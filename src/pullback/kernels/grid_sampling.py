@@ -70,7 +70,9 @@ def _sample(input: Array, grid: Array, mode: int, padding_mode: int, align_corne
         values = np.take(pixels, _rows(positions, sizes), 0)
         values *= weight.reshape(-1, 1)
         if not is_at_hand(outside) or outside.any():
-            values[outside] = 0  # not by a weight of zero: the pixel read instead may be infinite
+            np.copyto(
+                values, 0, where=outside[:, None]
+            )  # not by a weight of zero: the pixel read instead may be infinite
         total += values
     return _images(total, points.shape[:-1]).astype(input.dtype, copy=False)
 
@@ -236,7 +238,7 @@ def point_positions(
 def take_points(input: Array, positions: Array) -> Array:
     """The values of (N, C, *sizes) at the flat positions (N, *out): (N, C, *out), zero where the position is -1."""
     values = np.take(_pixels(input), _rows(positions, input.shape[2:]), 0)
-    values[positions.reshape(-1) < 0] = 0
+    np.copyto(values, 0, where=positions.reshape(-1, 1) < 0)
     return _images(values, positions.shape)
 
 
@@ -246,7 +248,9 @@ def put_points(input: Array, positions: Array, sizes: Shape) -> Array:
     values = _pixels(input)
     inside = positions.reshape(-1) >= 0
     rows = _rows(positions, sizes)
-    if not inside.all():
+    if not is_at_hand(inside):
+        values = np.where(inside[:, None], values, 0)
+    elif not inside.all():
         values, rows = values[inside], rows[inside]
     total = add_rows(values, rows, len(positions) * math.prod(sizes))
     return _images(total, (len(positions), *sizes))

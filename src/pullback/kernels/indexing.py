@@ -207,7 +207,7 @@ def masked_select(input: Array, mask: Array) -> Array:
 def masked_select_back(grad: Array, shape: Shape, mask: Array) -> Array:
     """The gradient of `masked_select`."""
     wide: Array = np.zeros(np.broadcast_shapes(shape, mask.shape), grad.dtype)
-    wide[np.broadcast_to(mask, wide.shape)] = grad
+    wide.reshape(-1)[np.broadcast_to(mask, wide.shape).reshape(-1)] = grad
     extra = wide.ndim - len(shape)
     axes = (*range(extra), *[extra + d for d, n in enumerate(shape) if n == 1 and wide.shape[extra + d] != 1])
     return wide.sum(axes, dtype=wide.dtype).reshape(shape) if axes else wide

@@ -83,9 +83,7 @@ def _pairwise_slack(input: Array, target: Array) -> tuple[Array, Array, Array]:
         check_index(named + 1, rows.shape[1] + 1, None)
     elif np.any((named >= rows.shape[1]) | (named < -1)):
         raise position_out_of_range("argument #2 'target' is out of range", RuntimeError)
-    count, classes = rows.shape
-    cells = np.arange(count)[:, None] * (classes + 1) + np.where(listed, named, classes)
-    times = np.bincount(cells.reshape(-1), minlength=count * (classes + 1)).reshape(count, classes + 1)[:, :-1]
+    times = np.sum((named[:, :, None] == np.arange(rows.shape[1])) & listed[:, :, None], 1)
     inside = times > 0
     slack = np.maximum(1 - rows[:, :, None] + rows[:, None, :], 0)
     return rows, slack * (inside[:, :, None] & ~inside[:, None, :]), times[:, :, None].astype(rows.dtype)

@@ -49,7 +49,10 @@ def _norm(values: Array, order: float, axes: tuple[int, ...], keepdim: bool) -> 
 @by_device
 def unit_or_zero(input: Array, other: Array) -> Array:
     """Numbers relative to a norm of theirs, zero where that is zero."""
-    return input / np.where(other == 0, np.asarray(np.inf, other.dtype), other)
+    zero = other == 0
+    if input.dtype.kind == "c":  # a complex zero by infinity is nan for some array libraries
+        return np.where(zero, 0, input / np.where(zero, 1, other))
+    return input / np.where(zero, np.asarray(np.inf, other.dtype), other)
 
 
 @by_device

@@ -130,8 +130,8 @@ def put_in_planes(input: Array, indices: Array, sizes: Shape) -> Array:
     plane, count = math.prod(sizes), math.prod(input.shape[input.ndim - dims :])
     rows = math.prod(lead)
     flat = (indices.reshape(rows, count) + (np.arange(rows) * plane)[:, None]).reshape(-1)
-    if input.dtype in (np.float32, np.float64):
-        # bincount adds in float64 and is the fastest scatter NumPy has.
+    if input.dtype in (np.float32, np.float64) and is_at_hand(flat):
+        # bincount adds in float64 and is the fastest scatter NumPy has; it looks for the largest position.
         total = np.bincount(flat, input.reshape(-1), rows * plane).astype(input.dtype, copy=False)
     else:
         wide = widened(input)

@@ -289,10 +289,13 @@ def with_width(text: str, width: int) -> str:
 
 
 @cache
-def compiled(library: Any, text: str, dtype: str) -> Any:
-    """A kernel, compiled for a dtype at first use: T is what is stored, REAL what is computed in."""
+def compiled(library: Any, text: str, dtype: str, joins: bool = True) -> Any:
+    """A kernel, compiled for a dtype at first use: T is what is stored, REAL what is computed in.
+
+    `joins`: products and sums may be rounded as one.
+    """
     real = "double" if dtype == "float64" else "float"
-    return library.compiled(f"#define REAL {real}\n#define T {TYPES[dtype]}\n{_HEAD}{text}")
+    return library.compiled(f"#define REAL {real}\n#define T {TYPES[dtype]}\n{_HEAD}{text}", joins)
 
 
 def dense_operands(library: Any, *arrays: Any) -> list[Any] | None:
@@ -401,7 +404,8 @@ class RowKernels(Family):
         out = self._cupy.ndarray(raw.shape, raw.dtype)
         sources = (grad.raw, raw, mean.raw, rstd.raw)
         arguments = (out, *sources, _pointer(weight), length)
-        compiled(self._library, _LAYER_NORM_BACK, name_of(raw.dtype))((rows,), (_threads(length),), arguments)
+        kernel = compiled(self._library, _LAYER_NORM_BACK, name_of(raw.dtype), False)  # what is equal cancels out
+        kernel((rows,), (_threads(length),), arguments)
         terms = ["(REAL)g[i]", "(REAL)g[i] * ((REAL)x[i] - mean[row]) * rstd[row]"][: 1 if weight is None else 2]
         parameters = "const T *g, const T *x, const REAL *mean, const REAL *rstd"
         found = self._columns(parameters, terms, sources, raw.dtype, rows, length)
