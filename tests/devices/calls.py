@@ -127,6 +127,7 @@ CALLS: dict[str, Call] = {
     "max_unpool3d": lambda d: F.max_unpool3d(*F.max_pool3d(x(d, 1, 1, 4, 4, 4), 2, return_indices=True), 2),
     "rms_norm of 16 bits": lambda d: F.rms_norm(x(d, 3, 4).half(), (4,), x(d, 4).half()),
     "masked_select of one": lambda d: _gradient(lambda a: a.masked_select(a > -9), x(d)),
+    "ldexp of one": lambda d: _gradient(lambda a: pullback.ldexp(pullback.tensor(3.0, device=d), a), x(d)),
     "norm at a complex zero": lambda d: _gradient(
         lambda a: a.norm(), pullback.zeros(3, dtype=pullback.complex128, device=d)
     ),

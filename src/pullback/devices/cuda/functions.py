@@ -92,7 +92,7 @@ def _with_where(xp: Any, function: Any) -> Callable[..., Any]:
         out = out[0] if isinstance(out, tuple) else out
         result = function(*args, **options)
         if out is None:
-            return xp.ascontiguousarray(result) if order == "C" else result
+            return xp.asarray(result, order="C") if order == "C" else result
         xp.copyto(out, xp.broadcast_to(result, out.shape).astype(out.dtype, copy=False), where=where)
         return out
 
