@@ -95,6 +95,8 @@ SAMPLES = [
     _activation("sigmoid_backward"),
     _activation("log_sigmoid_backward"),
     _activation("softplus_backward", 1.5, 20.0),
+    _inner("silu_backward", (normal(3, 4), uniform(-3.0, 3.0, 3, 4))),
+    _inner("mish_backward", (normal(3, 4), uniform(-3.0, 3.0, 3, 4))),
     _activation("gelu_backward", "none"),
     _activation("gelu_backward", "tanh"),
     _activation("threshold_backward", 0.5),

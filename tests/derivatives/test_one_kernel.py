@@ -24,6 +24,8 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "softplus, beta 2": (lambda x: F.softplus(x, 2.0, 3.0), WIDE),
     "gelu": (F.gelu, WIDE),
     "gelu by tanh": (lambda x: F.gelu(x, approximate="tanh"), WIDE),
+    "silu": (F.silu, pullback.cat([WIDE, -1.278464542761074 + 2.0 ** -pullback.arange(2.0, 23)])),
+    "mish": (F.mish, pullback.cat([WIDE, -1.192312211083172 + 2.0 ** -pullback.arange(2.0, 23)])),
     "elu": (lambda x: F.elu(x, 1.3), WIDE),
     "selu": (F.selu, WIDE),
     "hardswish": (F.hardswish, WIDE),

@@ -168,3 +168,16 @@ def test_per_sample_gradients() -> None:
 
 def test_no_examples() -> None:
     assert vmap(lambda a: a.sin().sum(0))(pullback.ones(0, 3, 2)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("number", [int, float, complex])
+@pytest.mark.parametrize("count", [0, 3])
+def test_numbers_of_examples_with_other_than_one_element_are_refused_as_such(number: Any, count: int) -> None:
+    with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+        vmap(number)(pullback.ones(2, count))
+
+
+def test_a_tensor_with_a_tangent_is_not_resized() -> None:
+    x = pullback.ones(3)
+    with pytest.raises(RuntimeError, match="cannot resize variables that has a forward grad"):
+        pullback.func.jvp(lambda a: a.resize_(2), (x,), (x,))

@@ -132,6 +132,27 @@ def test_second_order_of_sampling_at_points_exists() -> None:
     assert second.abs().sum().item() > 0
 
 
+@pytest.mark.parametrize("sample", [pullback.grid_sampler, pullback.grid_sampler_2d])
+def test_a_grid_of_points_in_space_does_not_sample_a_plane(sample: Any) -> None:
+    with pytest.raises(
+        RuntimeError, match=r"expected grid to have size 2 in last dimension, but got .* \[1, 3, 3, 3\]"
+    ):
+        sample(image(COUNTING), pullback.zeros(1, 3, 3, 3), 0, 0, False)
+
+
+def test_the_gradient_of_nearest_sampling_stays_on_the_graph_of_the_grid() -> None:
+    x, grid = image(COUNTING).requires_grad_(), pullback.zeros(1, 2, 2, 2, requires_grad=True)
+    sampled = F.grid_sample(x, grid, "nearest", align_corners=True)
+    (first,) = pullback.autograd.grad(sampled.sum(), x, create_graph=True)
+    assert pullback.autograd.grad(first.sum(), grid)[0].tolist() == [[[[0.0, 0.0]] * 2] * 2]
+
+
+def test_bags_of_no_offsets_are_refused_where_the_last_one_counts() -> None:
+    nothing = pullback.zeros(0, dtype=pullback.int64)
+    with pytest.raises(RuntimeError, match="include_last_offset: number of offset should be at least 1"):
+        F.embedding_bag(nothing, pullback.ones(4, 3), nothing, include_last_offset=True)
+
+
 def test_a_kernel_larger_than_the_input_is_refused() -> None:
     with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
         F.conv2d(image(COUNTING), pullback.ones(1, 1, 5, 5))

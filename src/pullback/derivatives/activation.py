@@ -54,7 +54,7 @@ def silu(grad: Tensor, input: Tensor) -> Pullback:
 
 @elementwise(in_place=True, backward="mish_backward(grad, input)", functional=True)
 def mish(grad: Tensor, input: Tensor) -> Pullback:
-    return wrt(input=grad * F.mish_slope(input))
+    return wrt(input=F.mish_grad(grad, input))
 
 
 @elementwise(

@@ -54,6 +54,19 @@ def softplus_backward(grad: Tensor, output_grad: Tensor, input: Tensor, beta: Sc
 
 
 @elementwise(out=False, fresh=True)
+def silu_backward(grad: Tensor, output_grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(
+        output_grad=F.silu_backward(grad, F.conj(input)),
+        input=grad * F.conj(output_grad * F.silu_bend(input)),
+    )
+
+
+@elementwise(out=False, fresh=True)
+def mish_backward(grad: Tensor, output_grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(output_grad=F.mish_backward(grad, input), input=grad * output_grad * F.mish_bend(input))
+
+
+@elementwise(out=False, fresh=True)
 def gelu_backward(grad: Tensor, output_grad: Tensor, input: Tensor, approximate: str) -> Pullback:
     return wrt(
         output_grad=F.gelu_backward(grad, input, approximate),

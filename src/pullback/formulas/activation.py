@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as F
+from pullback.facts import declare
 from pullback.typing import Scalar
 
 
@@ -15,16 +16,35 @@ def small_sigmoid(input: Any) -> Any:
     return growth / (growth + 1)
 
 
+@declare(fresh=True)
 def silu_grad(grad: Any, input: Any) -> Any:
     """The gradient of x * sigmoid(x)."""
     gate = F.sigmoid(input)
-    return grad * gate * (input * (1 - gate) + 1)
+    return F.exactly(grad * gate * (input * (1 - gate) + 1), F.silu_backward(grad, input))
 
 
-def mish_slope(input: Any) -> Any:
-    """The derivative of x * tanh(softplus(x))."""
+@declare(fresh=True)
+def mish_grad(grad: Any, input: Any) -> Any:
+    """The gradient of x * tanh(softplus(x))."""
     squashed = F.tanh(F.log1p(F.exp(input)))
-    return squashed + input * F.sigmoid(input) * (1 - squashed * squashed)
+    slope = squashed + input * F.sigmoid(input) * (1 - squashed * squashed)
+    return F.exactly(grad * slope, F.mish_backward(grad, input))
+
+
+def silu_bend(input: Any) -> Any:
+    """The second derivative of x * sigmoid(x), with all digits on both sides."""
+    gate, rest = F.small_sigmoid(input), F.small_sigmoid(-input)
+    return gate * rest * (input * (rest - gate) + 2)
+
+
+def mish_bend(input: Any) -> Any:
+    """The second derivative of x * tanh(softplus(x)).
+
+    With t = tanh(softplus(x)) and s = sigmoid(x) it is (1 - t^2) s (2 + x (1 - s) - 2 x t s).
+    """
+    squashed = F.tanh(F.log1p(F.exp(input)))
+    gate = F.small_sigmoid(input)
+    return (1 - squashed * squashed) * gate * (input * (1 - gate - squashed * gate * 2) + 2)
 
 
 def sigmoid_slope(input: Any) -> Any:

@@ -25,6 +25,8 @@ def grid_sample_back_input(
         weighted = F.times_weights(grad, parts, [coefficients for _, coefficients in corner])
         share = F.put_points(weighted, positions, sizes)
         total = share if total is None else F.add(total, share)
+    if mode == 1:  # constant between pixels, and on the graph of the grid
+        total = F.depending_on(total, grid)
     return F.to_dtype(total, grad.dtype)
 
 

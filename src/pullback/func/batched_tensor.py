@@ -205,14 +205,19 @@ class BatchedTensor(Tensor):
     def __bool__(self) -> bool:
         return bool(self._only_value(_CONTROL_FLOW))
 
+    def _only_element(self) -> Any:
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self._only_value(ITEM)
+
     def __int__(self) -> int:
-        return int(self._only_value(ITEM))
+        return int(self._only_element())
 
     def __float__(self) -> float:
-        return float(self._only_value(ITEM))
+        return float(self._only_element())
 
     def __complex__(self) -> complex:
-        return complex(self._only_value(ITEM))
+        return complex(self._only_element())
 
     def __index__(self) -> int:
         return operator.index(self._only_value(ITEM))

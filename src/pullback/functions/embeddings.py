@@ -63,6 +63,8 @@ def embedding_bag(
     _check_weights(weight, per_sample_weights)
     starts = offsets
     if include_last_offset:
+        if not offsets._array.shape[0]:
+            raise RuntimeError("include_last_offset: number of offset should be at least 1")
         starts = G.slice_view(offsets, 0, 0, offsets._array.shape[0] - 1, 1)
     if offsets._array.size and int(offsets._array[0]) != 0:
         raise RuntimeError(

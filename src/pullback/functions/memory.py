@@ -36,6 +36,7 @@ from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place, rebase_history
 from pullback.graph.in_place import alias_of
+from pullback.graph.tangents import levels_of
 from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
@@ -207,6 +208,8 @@ def record_stream(input: Tensor, stream: Any) -> None:
 def _refuse_recorded(input: Tensor, what: str) -> None:
     if input._requires_grad and not (process.changed and switches.inference_mode):
         raise RuntimeError(f"cannot {what} variables that require grad")
+    if process.changed and levels_of(input):
+        raise RuntimeError(f"cannot {what} variables that has a forward grad")
 
 
 @interceptable

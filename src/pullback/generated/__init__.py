@@ -16,12 +16,13 @@ _FAMILIES = {
     """,
     "activation_gradients": """
         tanh_backward TanhBackwardBackward0 sigmoid_backward SigmoidBackwardBackward0 log_sigmoid_backward
-        LogSigmoidBackwardBackward0 softplus_backward SoftplusBackwardBackward0 gelu_backward GeluBackwardBackward0
-        threshold_backward ThresholdBackwardBackward0 hardshrink_backward HardshrinkBackwardBackward0
-        softshrink_backward SoftshrinkBackwardBackward0 hardtanh_backward HardtanhBackwardBackward0
-        hardsigmoid_backward HardsigmoidBackwardBackward0 hardswish_backward HardswishBackwardBackward0 elu_backward
-        EluBackwardBackward0 leaky_relu_backward LeakyReluBackwardBackward0 softmax_backward_data
-        SoftmaxBackwardDataBackward0 log_softmax_backward_data LogSoftmaxBackwardDataBackward0
+        LogSigmoidBackwardBackward0 softplus_backward SoftplusBackwardBackward0 silu_backward SiluBackwardBackward0
+        mish_backward MishBackwardBackward0 gelu_backward GeluBackwardBackward0 threshold_backward
+        ThresholdBackwardBackward0 hardshrink_backward HardshrinkBackwardBackward0 softshrink_backward
+        SoftshrinkBackwardBackward0 hardtanh_backward HardtanhBackwardBackward0 hardsigmoid_backward
+        HardsigmoidBackwardBackward0 hardswish_backward HardswishBackwardBackward0 elu_backward EluBackwardBackward0
+        leaky_relu_backward LeakyReluBackwardBackward0 softmax_backward_data SoftmaxBackwardDataBackward0
+        log_softmax_backward_data LogSoftmaxBackwardDataBackward0
     """,
     "along_dim": """
         take_along TakeAlongBackward0 take_reduced TakeReducedBackward0 shift_and_fill ShiftAndFillBackward0
@@ -278,8 +279,8 @@ _FAMILIES = {
 }
 _FORMULAS = {
     "activation": """
-        small_sigmoid silu_grad mish_slope sigmoid_slope softplus_grad_again gelu_bend gelu_tanh_bend elu_grad_again
-        glu_grad logit_grad
+        small_sigmoid silu_grad mish_grad silu_bend mish_bend sigmoid_slope softplus_grad_again gelu_bend
+        gelu_tanh_bend elu_grad_again glu_grad logit_grad
     """,
     "along_dim": """
         put_along add_along put_reduced

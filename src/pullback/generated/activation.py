@@ -20,17 +20,15 @@ from pullback.kernels.activation_gradients import (
     hardshrink_backward as hardshrink_backward_kernel, hardsigmoid_backward as hardsigmoid_backward_kernel,
     hardswish_backward as hardswish_backward_kernel, hardtanh_backward as hardtanh_backward_kernel,
     leaky_relu_backward as leaky_relu_backward_kernel, log_sigmoid_backward as log_sigmoid_backward_kernel,
-    sigmoid_backward as sigmoid_backward_kernel, softplus_backward as softplus_backward_kernel,
-    softshrink_backward as softshrink_backward_kernel, threshold_backward as threshold_backward_kernel,
+    mish_grad as mish_grad_kernel, sigmoid_backward as sigmoid_backward_kernel, silu_grad as silu_grad_kernel,
+    softplus_backward as softplus_backward_kernel, softshrink_backward as softshrink_backward_kernel,
+    threshold_backward as threshold_backward_kernel,
 )  # fmt: skip
 from pullback.kernels.selection import (
     depending_on as depending_on_kernel, drop_where as drop_where_kernel, where as where_kernel,
 )  # fmt: skip
 from pullback.kernels.special import logit as logit_kernel
-from pullback.recording.array_formulas import (
-    glu_grad as glu_grad_kernel, logit_grad as logit_grad_kernel, mish_slope as mish_slope_kernel,
-    silu_grad as silu_grad_kernel,
-)  # fmt: skip
+from pullback.recording.array_formulas import glu_grad as glu_grad_kernel, logit_grad as logit_grad_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert,
     finish, gradient_edge, in_place, native, ndarray, new, new_node, next_sequence_nr, note_cut, overwrite,
@@ -196,6 +194,7 @@ class SiluBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "silu"
     tensor_names = ("input",)
+    fresh = (True,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released or grads[0].dtype.itemsize == 2:
@@ -233,11 +232,6 @@ def silu_(input: Tensor) -> Tensor:
     return input if overwrite(silu_overwriting, input) else in_place(silu, input)
 
 
-@native
-def mish_grad_of_input(grad: Any, input: Any, owned: bool = False) -> Any:
-    return grad * mish_slope_kernel(input)
-
-
 class MishBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "mish"
@@ -250,7 +244,7 @@ class MishBackward0(OperationNode):
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
-        return (mish_grad_of_input(grads[0], input._array, owned),)
+        return (mish_grad_kernel(grads[0], input._array),)
 
 
 def mish(input: Tensor, *, out: Any = None) -> Tensor:

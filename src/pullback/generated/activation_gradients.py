@@ -8,7 +8,8 @@ load_family(
     native_lines="""
     tanh_backward_grad_of_output_grad tanh_backward_grad_of_output
     sigmoid_backward_grad_of_output_grad sigmoid_backward_grad_of_output
-    log_sigmoid_backward_grad_of_input softplus_backward_grad_of_input gelu_backward_grad_of_input
-    hardswish_backward_grad_of_input elu_backward_grad_of_input
+    log_sigmoid_backward_grad_of_input softplus_backward_grad_of_input
+    silu_backward_grad_of_output_grad silu_backward_grad_of_input mish_backward_grad_of_input
+    gelu_backward_grad_of_input hardswish_backward_grad_of_input elu_backward_grad_of_input
     """,
 )

@@ -55,6 +55,34 @@ def softplus_backward(output_grad: Array, input: Array, beta: Scalar, threshold:
 
 @native
 @_in_float32
+def silu_backward(output_grad: Array, input: Array) -> Array:
+    """The gradient of silu."""
+    gate = 1 / (1 + np.exp(-input))
+    return output_grad * gate * (input * (1 - gate) + 1)
+
+
+@native
+@_in_float32
+def mish_backward(output_grad: Array, input: Array) -> Array:
+    """The gradient of mish."""
+    squashed = np.tanh(np.log1p(np.exp(input)))
+    return output_grad * (squashed + input * (1 / (1 + np.exp(-input))) * (1 - squashed * squashed))
+
+
+@native
+def silu_grad(grad: Array, input: Array) -> Array:
+    """As `silu_backward`; on Tensors PyTorch's chain is recorded."""
+    return silu_backward(grad, input)
+
+
+@native
+def mish_grad(grad: Array, input: Array) -> Array:
+    """As `mish_backward`; on Tensors PyTorch's chain is recorded."""
+    return mish_backward(grad, input)
+
+
+@native
+@_in_float32
 def gelu_backward(output_grad: Array, input: Array, approximate: str) -> Array:
     """The gradient of gelu: ndtr(x) + x * density(x), or that of 0.5 x (1 + tanh(k (x + c x^3)))."""
     if approximate == "none":

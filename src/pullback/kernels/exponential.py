@@ -136,7 +136,7 @@ def log1p(input: Array) -> Array:
     `input` has any shape, and the result has the same. It is -inf at -1 and nan below. For a small `input` the 1 would
     swallow its digits.
     """
-    return _complex_log1p(input) if input.dtype.kind == "c" else np.log1p(input)
+    return _complex_log1p(input) if input.dtype.kind == "c" else _through_float64(np.log1p, input)
 
 
 @native

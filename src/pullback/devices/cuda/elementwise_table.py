@@ -79,6 +79,18 @@ KERNELS: dict[str, Any] = {
     "softplus_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("beta", "NUMBER", ...), ("threshold", "NUMBER", ...),), False, (
         ('True', 'const REAL scaled = (input * (REAL)beta); const REAL growth = exp(minimum_of(scaled, (REAL)40));', '((scaled > (REAL)threshold) ? output_grad : (output_grad * (growth / (growth + (REAL)1))))'),
     )),
+    "silu_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...),), False, (
+        ('True', 'const REAL gate = ((REAL)1 / ((REAL)1 + exp((-input))));', '((output_grad * gate) * ((input * ((REAL)1 - gate)) + (REAL)1))'),
+    )),
+    "mish_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...),), False, (
+        ('True', 'const REAL squashed = tanh(log1p(exp(input)));', '(output_grad * (squashed + ((input * ((REAL)1 / ((REAL)1 + exp((-input))))) * ((REAL)1 - (squashed * squashed)))))'),
+    )),
+    "silu_grad": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), False, (
+        ('True', 'const REAL gate = ((REAL)1 / ((REAL)1 + exp((-input))));', '((grad * gate) * ((input * ((REAL)1 - gate)) + (REAL)1))'),
+    )),
+    "mish_grad": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), False, (
+        ('True', 'const REAL squashed = tanh(log1p(exp(input)));', '(grad * (squashed + ((input * ((REAL)1 / ((REAL)1 + exp((-input))))) * ((REAL)1 - (squashed * squashed)))))'),
+    )),
     "gelu_backward": ((("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("approximate", "TEXT", ...),), False, (
         ("(approximate == 'none')", 'const REAL cumulative = (((REAL)1 + erf((input * (REAL)0.7071067811865476))) * (REAL)0.5); const REAL density = (exp(((input * input) * (REAL)(-0.5))) * (REAL)0.3989422804014327);', '(output_grad * (cumulative + (input * density)))'),
         ("not (approximate == 'none')", 'const REAL square = (input * input); const REAL squashed = tanh(((input + ((square * input) * (REAL)0.044715)) * (REAL)0.7978845608028654)); const REAL inner = (((REAL)1 + (square * (REAL)0.134145)) * (REAL)0.7978845608028654);', '(output_grad * ((((REAL)1 + squashed) * (REAL)0.5) + (((input * ((REAL)1 - (squashed * squashed))) * inner) * (REAL)0.5)))'),
@@ -375,9 +387,6 @@ KERNELS: dict[str, Any] = {
     "silu_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
         ('True', 'const REAL gate = ((REAL)1 / ((REAL)1 + exp((-input))));', '((grad * gate) * ((input * ((REAL)1 - gate)) + (REAL)1))'),
     )),
-    "mish_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
-        ('True', 'const REAL input_2 = exp(input); const REAL input_3 = log1p(input_2); const REAL squashed = tanh(input_3);', '(grad * (squashed + ((input * ((REAL)1 / ((REAL)1 + exp((-input))))) * ((REAL)1 - (squashed * squashed)))))'),
-    )),
     "celu_grad_of_input": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...), ("alpha", "NUMBER", ...),), True, (
         ('(alpha != 0)', 'const REAL below = ((grad * exp((((input < (REAL)0) ? input : (REAL)0) * (REAL)(1.0 / alpha)))) * (REAL)((alpha * 1.0) * (1.0 / alpha)));', '((input <= (REAL)0) ? below : (grad * (REAL)1))'),
         ('not (alpha != 0)', None, None),
@@ -412,6 +421,15 @@ KERNELS: dict[str, Any] = {
     )),
     "softplus_backward_grad_of_input": ((("grad", "ARRAY", ...), ("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("beta", "NUMBER", ...), ("threshold", "NUMBER", ...),), True, (
         ('True', 'const REAL grad_2 = (grad * output_grad); const REAL input_2 = (input * (REAL)beta); const REAL high = (REAL)40; const REAL input_3 = minimum_of(maximum_of(input_2, (REAL)(-INFINITY)), high); const REAL growth = exp(input_3); const REAL input_4 = (-input_2); const REAL high_2 = (REAL)40; const REAL input_5 = minimum_of(maximum_of(input_4, (REAL)(-INFINITY)), high_2); const REAL growth_2 = exp(input_5);', '(((input * (REAL)beta) > (REAL)threshold) ? (REAL)0 : ((grad_2 * ((growth / (growth + (REAL)1)) * (growth_2 / (growth_2 + (REAL)1)))) * (REAL)beta))'),
+    )),
+    "silu_backward_grad_of_output_grad": ((("grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
+        ('True', 'const REAL gate = ((REAL)1 / ((REAL)1 + exp((-input))));', '((grad * gate) * ((input * ((REAL)1 - gate)) + (REAL)1))'),
+    )),
+    "silu_backward_grad_of_input": ((("grad", "ARRAY", ...), ("output_grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
+        ('True', 'const REAL high = (REAL)40; const REAL input_2 = minimum_of(maximum_of(input, (REAL)(-INFINITY)), high); const REAL growth = exp(input_2); const REAL input_3 = (-input); const REAL high_2 = (REAL)40; const REAL input_4 = minimum_of(maximum_of(input_3, (REAL)(-INFINITY)), high_2); const REAL growth_2 = exp(input_4); const REAL gate = (growth / (growth + (REAL)1)); const REAL rest = (growth_2 / (growth_2 + (REAL)1));', '(grad * (output_grad * ((gate * rest) * ((input * (rest - gate)) + (REAL)2))))'),
+    )),
+    "mish_backward_grad_of_input": ((("grad", "ARRAY", ...), ("output_grad", "ARRAY", ...), ("input", "ARRAY", ...),), True, (
+        ('True', 'const REAL input_2 = exp(input); const REAL input_3 = log1p(input_2); const REAL squashed = tanh(input_3); const REAL high = (REAL)40; const REAL input_4 = minimum_of(maximum_of(input, (REAL)(-INFINITY)), high); const REAL growth = exp(input_4); const REAL gate = (growth / (growth + (REAL)1));', '((grad * output_grad) * ((((REAL)1 - (squashed * squashed)) * gate) * ((input * (((REAL)1 - gate) - ((squashed * gate) * (REAL)2))) + (REAL)2)))'),
     )),
     "gelu_backward_grad_of_input": ((("grad", "ARRAY", ...), ("output_grad", "ARRAY", ...), ("input", "ARRAY", ...), ("approximate", "TEXT", ...),), True, (
         ("(approximate == 'none')", 'const REAL square = (input * input); const REAL input_2 = (square * (REAL)(-0.5));', '((grad * output_grad) * ((exp(input_2) * ((REAL)2 - square)) * (REAL)0.3989422804014327))'),

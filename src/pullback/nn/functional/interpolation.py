@@ -168,41 +168,8 @@ def grid_sample(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Say "
             "align_corners=True for the old one."
         )
-    _check_grid(input, grid, mode)
-    operation = G.grid_sampler_2d if input._array.ndim == 4 else G.grid_sampler_3d
+    operation = G.grid_sampler_3d if input._array.ndim > 4 else G.grid_sampler_2d
     return operation(input, grid, _GRID_MODES[mode], _GRID_PADDING[padding_mode], bool(align_corners))
-
-
-def _check_grid(input: Tensor, grid: Tensor, mode: str) -> None:
-    x, g = input._array, grid._array
-    if x.dtype != g.dtype:
-        raise RuntimeError(
-            f"grid_sampler(): expected input and grid to have same dtype, but input has {input.dtype} and grid has "
-            f"{grid.dtype}"
-        )
-    if x.ndim not in (4, 5) or x.ndim != g.ndim:
-        raise RuntimeError(
-            f"grid_sampler(): expected {min(5, max(4, x.ndim))}D input and grid with same number of "
-            "dimensions, but got "
-            f"input with sizes {list(x.shape)} and grid with sizes {list(g.shape)}"
-        )
-    if x.shape[0] != g.shape[0]:
-        raise RuntimeError(
-            "grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
-            f"{list(x.shape)} "
-            f"and grid with sizes {list(g.shape)}"
-        )
-    if g.shape[-1] != x.ndim - 2:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got grid with sizes "
-            f"{list(g.shape)}"
-        )
-    if 0 in x.shape[2:]:
-        raise RuntimeError(
-            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(x.shape)}"
-        )
-    if x.ndim == 5 and mode == "bicubic":
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
