@@ -334,3 +334,20 @@ def test_gradient_that_one_element_stands_for_is_not_written_to(reduced: Any) ->
         (reduced(y).sum() + y.sum()).backward()
         assert x.grad is not None
         assert x.grad.tolist() == y.grad.tolist()
+
+
+def test_view_of_an_argument_that_is_a_view_is_a_result() -> None:
+    compiled = pullback.compile(lambda x: x.detach().view(-1))
+    for _ in range(4):
+        assert compiled(pullback.arange(6)[:3]).tolist() == [0, 1, 2]
+    assert skipped(compiled) == 2
+
+
+def test_result_of_an_expanded_operand_that_is_cast_is_laid_out_as_in_eager_execution() -> None:
+    def program(x: Any) -> Any:
+        return x.expand([2, 2]) * 0.5
+
+    compiled = pullback.compile(program)
+    for _ in range(4):
+        x = pullback.tensor([-1, 0])
+        assert compiled(x).stride() == program(x).stride() == (2, 1)

@@ -13,6 +13,7 @@ from pullback import nn
 from pullback.compiling.compiled_function import CompiledFunction
 from pullback.compiling.function_text import CannotSplit
 from pullback.compiling.segments import Segmented
+from tests.compiling.comparison import assert_close, weights
 
 CALLS = 8
 
@@ -404,3 +405,59 @@ def test_gradient_with_respect_to_what_a_piece_gave_is_that_of_eager(function: A
     for call in range(5):
         x = pullback.tensor([1.0, 2.0 + call], requires_grad=True)
         pullback.testing.assert_close(compiled(x).detach(), function(x).detach())
+
+
+def test_names_of_an_outer_scope_are_bound_where_they_are() -> None:
+    def make() -> Any:
+        count, total = 0, pullback.zeros(3)
+
+        def program(x: Any) -> Any:
+            nonlocal count, total
+            y = (x * 2).sin()
+            count += 1
+            total = total + y.detach()
+            z = y * total.sum()
+            if count % 2:
+                z = z + 1
+            return z.sum(), count
+
+        return program
+
+    eager, compiled = make(), pullback.compile(make())
+    for call in range(8):
+        x = pullback.full((3,), 0.1 * call)
+        expected, actual = eager(x), compiled(x)
+        assert actual[1] == expected[1] == call + 1
+        assert_close(actual[0], expected[0])
+    assert sum(skipped_pieces(compiled)) > 0
+
+
+def test_hook_of_a_result_runs_where_eager_execution_runs_it() -> None:
+    arrived: list[Any] = []
+
+    def program(x: Any) -> Any:
+        y, z = x * 2, (x * 3).sum()
+        y.register_hook(arrived.append)
+        y.detach_()
+        return z, y
+
+    compiled = pullback.compile(program)
+    for _ in range(6):
+        x = weights(3)
+        compiled(x)[0].backward()
+        assert x.grad.tolist() == [3.0] * 3
+    assert arrived == []
+
+
+def test_gradient_that_is_set_on_a_result_stays_there() -> None:
+    def program(x: Any) -> Any:
+        y = x * 2
+        with pullback.no_grad():
+            y.grad = pullback.ones_like(y)
+        if y.sum() > 0:
+            return y
+        return -y
+
+    compiled = pullback.compile(program)
+    for _ in range(6):
+        assert compiled(weights(3).abs())._grad.tolist() == [1.0] * 3

@@ -430,7 +430,7 @@ def to_dtype(operand: Any, numpy_dtype: DType) -> Any:
 
 def _cast_operand(array: Array, numpy_dtype: DType) -> Array:
     """An operand in another dtype; what is repeated in it stays so, and says nothing of how a result lies in memory."""
-    if type(array) is not np.ndarray or array.size < 2 or 0 not in array.strides:
+    if not isinstance(array, np.ndarray) or array.size < 2 or 0 not in array.strides:
         return cast_half(array, numpy_dtype)
     once = array[tuple([slice(None) if step else slice(1) for step in array.strides])]
     return np.broadcast_to(cast_half(once, numpy_dtype), array.shape)

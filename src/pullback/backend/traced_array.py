@@ -32,7 +32,7 @@ class ReadNumber(float):
     _recorder: Any
 
     def _use(self) -> float:
-        if self._recorder.is_open():
+        if self._recorder is not None and self._recorder.is_open():
             self._recorder.use_number()
         return float.__float__(self)
 
@@ -262,10 +262,7 @@ def read_item(array: Any, value: Any, *, is_whole: bool = True) -> Any:
     if type(value) is not float or not is_whole or how != _READINGS["item"]:
         recorder.stop(f"the value of a tensor {how}")
         return value
-    made = ReadNumber(value)
-    made._recorder = recorder
-    recorder.give_number(array, made)
-    return made
+    return recorder.give_number(array, value)
 
 
 def _how_item_is_called() -> str:

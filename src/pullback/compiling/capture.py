@@ -16,13 +16,18 @@ class Input:
     """A tensor that the program reads or writes: an argument, or one that was found in the surroundings."""
 
     __slots__ = (
-        "before", "grad_before", "grad_form", "grad_of", "had_hooks", "place", "requires_grad", "tensor", "value", "version",
+        "around", "before", "grad_before", "grad_form", "grad_of", "had_hooks", "place", "requires_grad", "spot", "tensor",
+        "value", "version",
     )  # fmt: skip
 
     def __init__(self, tensor: Any, place: int | None) -> None:
         self.tensor = tensor
         self.place = place
         """Which leaf of the arguments it is; None for one of the surroundings."""
+        self.around: Any = None
+        """The tensor, where it is an argument and was found in the surroundings too."""
+        self.spot: Any = None
+        """Where in the surroundings it stands, if another may replace it. See Note [Replaced tensors]."""
         self.before = tensor._array
         self.grad_of: Input | None = None
         """The input whose `.grad` it is: another tensor in each call."""

@@ -22,13 +22,13 @@ from pullback.compiling.program import Number, Value
 from pullback.compiling.random_streams import random_states
 from pullback.compiling.recorder import Recorder, Stop
 from pullback.compiling.results import ATOMS, Results, without_followed
-from pullback.compiling.structure import flatten, unflatten
+from pullback.compiling.structure import flatten, unflatten, with_leaves
 from pullback.compiling.surroundings import Surroundings
 from pullback.compiling.traced_inputs import TracedInputs
 from pullback.modes.cuts import Cut, cuts
 from pullback.native.locks import process_lock
 from pullback.tensor.size import Size
-from pullback.tensor.tensor import TensorBase
+from pullback.tensor.tensor import Tensor, TensorBase
 
 _recording_lock = process_lock()
 """One recording at a time: it changes the arrays of tensors that other threads may hold too."""
@@ -76,7 +76,7 @@ class _Capturing:
         self.containers: dict[int, Any] = {}
         self.structure = flatten((args, kwargs), self.leaves, self.containers)
         objects = [leaf for leaf in self.leaves if not isinstance(leaf, (TensorBase, *ATOMS))]
-        self.roots = (function, *objects)
+        self.roots = (function, *objects, *{type(value): None for value in self.containers.values()})
         self.surroundings = self.made.surroundings = Surroundings(*self.roots)
         self.recorder = Recorder(self.surroundings.storage, new_tensors.storage_of_others, code)
         if self.surroundings.problem is not None:
@@ -87,7 +87,7 @@ class _Capturing:
         if places:
             numbers = self.recorder.followed
             leaves = [numbers.trace(v, [p]) if p in places else v for p, v in enumerate(self.leaves)]
-            self.args, self.kwargs = unflatten(self.structure, iter(leaves))
+            self.args, self.kwargs = with_leaves((self.args, self.kwargs), iter(leaves))
             self.leaves = leaves
 
     def run(self) -> Capture:
@@ -144,7 +144,9 @@ class _Capturing:
     def _check_arguments(self) -> None:
         now: list[Any] = []
         if flatten((self.args, self.kwargs), now) != self.structure or not all(map(operator.is_, now, self.leaves)):
-            self.recorder.stops.append(Stop("the function changes a list or dictionary among its arguments", None))
+            self.recorder.stops.append(
+                Stop("the function changes a list, dictionary or object among its arguments", None)
+            )
             self.made.has_effects = True
 
     def _finish(self) -> None:
@@ -197,6 +199,18 @@ class _Capturing:
         if "param_groups" not in recorder.names:
             (made.surroundings or self.surroundings).leave_out_rates()
         self._drop_unused_inputs()
+        self._find_spots()
+
+    def _find_spots(self) -> None:
+        """Note which inputs stand in the surroundings, and where. See Note [Replaced tensors]."""
+        surroundings = self.made.surroundings
+        assert surroundings is not None
+        have_grads = {id(given.grad_of) for given in self.made.inputs}
+        for given in self.made.inputs:
+            if id(given.tensor) in surroundings.tensors and given.grad_of is None:
+                given.around = given.tensor if given.place is not None else None
+                if type(given.tensor) is Tensor and id(given) not in have_grads:
+                    given.spot = surroundings.spots.get(id(given.tensor))
 
     def _drop_unused_inputs(self) -> None:
         """Keep those inputs that something reads, writes or returns."""

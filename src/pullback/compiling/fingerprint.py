@@ -93,9 +93,11 @@ def bytes_of(array: Any) -> bytes:
 
 
 def _where(given: Input, inputs: list[Input]) -> Any:
-    if given.place is not None:
-        return given.place
-    return ("grad", inputs.index(given.grad_of)) if given.grad_of is not None else ("tensor", id(given.tensor))
+    if given.grad_of is not None and given.place is None:
+        return ("grad", inputs.index(given.grad_of))
+    tensor = given.around if given.place is not None else given.tensor
+    where = None if tensor is None else id(tensor) if given.spot is None else (id(given.spot[0]), given.spot[1])
+    return (given.place, where)
 
 
 def _form(value: Any) -> Any:

@@ -268,6 +268,12 @@ def stored_names(nodes: Sequence[ast.AST]) -> set[str]:
     return found
 
 
+def outer_names(definition: ast.AST) -> set[str]:
+    """The names that `global` and `nonlocal` statements take from an outer scope."""
+    found = [node for node in ast.walk(definition) if isinstance(node, (ast.Global, ast.Nonlocal))]
+    return {name for node in found for name in node.names}
+
+
 def names_in_graph(definition: ast.AST) -> set[str]:
     """Names whose place in the graph matters: gradients are asked for with respect to them, or hooks wait there."""
     found: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import attrgetter, is_
@@ -51,10 +52,15 @@ class Matching:
         self._quick: _Quick | None = None
         self._compared = 0
         """How many calls were compared at length."""
+        self._lock = threading.Lock()
 
     def _sort(self) -> None:
         """Part the inputs into those that are given by each call and those that last."""
         given = list(enumerate(self._inputs))
+        self._around = [
+            (one.place, one.around) for one in self._inputs if one.place is not None and one.around is not None
+        ]
+        """Arguments that are tensors of the surroundings too."""
         self._tensors = [one.tensor if one.place is None and one.grad_of is None else None for one in self._inputs]
         """Those that are the same in every call."""
         self._arguments = [(number, one.place) for number, one in given if one.place is not None]
@@ -71,12 +77,11 @@ class Matching:
         is_same = quick is not None and quick.is_same()
         if quick is not None and is_same and quick.is_all:
             return self._tensors, quick.arrays
-        assert self._surroundings is not None
-        if not is_same and not self._surroundings.is_as_it_was():
-            return None
         if self._conditions and not all(c.holds(leaves) for c in self._conditions):
             return None
-        tensors = self.tensors_of(leaves)
+        tensors = self._tensors_where(leaves, is_same)
+        if tensors is None:
+            return None
         for number, _ in self._grads_of:
             tensor = tensors[number]
             if tensor is None or tensor._requires_grad is not self._requires_grad[number]:
@@ -95,6 +100,29 @@ class Matching:
         if not is_same:
             self._write_guard()
         return tensors, arrays
+
+    def _tensors_where(self, leaves: Sequence[Any], is_same: bool) -> list[Any] | None:
+        """The tensors of a call, if its surroundings are as they were, or hold others like those."""
+        assert self._surroundings is not None
+        with self._lock:
+            if not is_same and not self._surroundings.is_as_it_was() and not self._follow():
+                return None
+            if not all(leaves[place] is tensor for place, tensor in self._around):
+                return None
+            return self.tensors_of(leaves)
+
+    def _follow(self) -> bool:
+        """Whether tensors of the surroundings gave way to others like them, which are taken from now on."""
+        assert self._surroundings is not None
+        pairs = zip(self._tensors, self._inputs, strict=True)
+        found = self._surroundings.successors([t for t, given in pairs if t is not None and given.spot is None])
+        if found is None:
+            return False
+        tensors = [tensor if tensor is None else found.get(id(tensor), tensor) for tensor in self._tensors]
+        self._around = [(place, found.get(id(tensor), tensor)) for place, tensor in self._around]
+        self._tensors, self._held = tensors, [tensors[number] for number in self._lasting]
+        self._quick = None
+        return True
 
     def _write_guard(self) -> None:
         """Have what is the same from call to call compared at once from now on; a few times, should it not stay the same."""

@@ -19,6 +19,7 @@ class CompiledFunctionBackward(Node):
     """Runs the compiled backward; differentiably, by way of the function's own graph, recorded again."""
 
     __slots__ = ("__dict__",)
+    tells_absent_gradients = False  # results have nodes of their own in eager execution
     kept: list[Any] | None = None
     """What the forward left; None in the place of what a pass that did not retain the graph has used."""
     versions: Sequence[tuple[int, Any, int]] = ()

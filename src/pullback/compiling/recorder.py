@@ -125,6 +125,8 @@ class Recorder:
         """End the recording: traced arrays are arrays like others from now on."""
         self._open = self.followed.is_open = self.sizes.is_open = False
         self._kept.clear()
+        for number, _ in self.numbers:  # the user may keep it
+            number._recorder = None
 
     def stop(self, reason: str) -> None:
         """Say that what happens now cannot be part of a program. The function goes on."""
@@ -322,14 +324,17 @@ class Recorder:
         if self._draws and self._is_stream_moved:
             self.stop("the random stream is moved, by a seed, or by a checkpoint that computes again")
 
-    def give_number(self, array: Any, number: Any) -> None:
-        """Note that Python gets the one value of an array: if the function returns it and does nothing else, that is all."""
+    def give_number(self, array: Any, number: float) -> float:
+        """What Python gets for the one value of an array: if the function returns it and does nothing else, that is all."""
         stop = Stop("the value of a tensor is read by .item()", source_line() or calling_line())
         if self.stops or self.formats_numbers:
             self._stop_at(stop, self._spot())
-        else:
-            self.numbers.append((number, self.read(array)))
-            self._readings.append((stop, self._spot()))
+            return number
+        made = ReadNumber(number)
+        made._recorder = self
+        self.numbers.append((made, self.read(array)))
+        self._readings.append((stop, self._spot()))
+        return made
 
     def use_number(self) -> None:
         """Python computes with a value that it got: where it got it, no program goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -82,9 +83,9 @@ class Results:
         found: dict[int, Any] = {}
         structure = flatten(self.made.result, leaves, found)
         if any(map(self._is_held, found.values())):
-            self.recorder.stop("the result holds a list or dictionary that was there before the call")
+            self.recorder.stop("the result holds a list, dictionary or object that was there before the call")
         elif len(found) < _count_containers(structure):
-            self.recorder.stop("the result holds a list or dictionary twice")
+            self.recorder.stop("the result holds a list, dictionary or object twice")
         return structure
 
     def _describe_new(self, leaf: Any, output: Output, origins: set[int]) -> None:
@@ -105,6 +106,8 @@ class Results:
             self.recorder.stop("two results share memory, or did before one was given other memory")
         elif leaf._requires_grad and leaf._edge is None and not leaf._has_edge():
             self.recorder.stop("the result is a new leaf that requires grad")
+        elif leaf._grad is not None:
+            self.recorder.stop("the result has a .grad of its own")
         origins |= {id(block), id(base)}
 
     def _own_value(self, array: Any) -> Value:
@@ -145,7 +148,7 @@ class Results:
             return False
         offset = (data_address(array) - data_address(base)) // array.itemsize
         output.input = block.place
-        is_detached = not leaf._requires_grad and (view is None or view.base is not (source._base or source))
+        is_detached = not leaf._requires_grad and (view is None or view.base is not _base_of(source))
         output.path = path
         shares_version = leaf._counter is not None and leaf._counter is source._counter
         alias = "" if not is_detached else "detach" if shares_version else "data"
@@ -174,6 +177,10 @@ class Results:
         made.shown = len(made.program.outputs)
 
 
+def _base_of(tensor: Any) -> Any:
+    return tensor if tensor._base is None else tensor._base
+
+
 def without_followed(leaf: Any) -> Any:
     """A leaf of a result with Python's own numbers."""
     if type(leaf) is Size:
@@ -182,13 +189,14 @@ def without_followed(leaf: Any) -> Any:
 
 
 def _count_containers(structure: Any) -> int:
-    """How many lists and dictionaries a structure has."""
+    """How many lists, dictionaries and objects a structure has."""
     if structure is None:
         return 0
     kind, *parts = structure
-    if kind is dict:
-        del parts[0]  # its keys
-    return (kind is list or kind is dict) + sum(map(_count_containers, parts))
+    has_names = kind is dict or kind is OrderedDict or hasattr(kind, "__dataclass_fields__")
+    if has_names:
+        del parts[0]
+    return (kind is list or has_names) + sum(map(_count_containers, parts))
 
 
 def _path_of_views(edge: Any, end: Any) -> list[tuple[type[Node], dict[str, Any]]] | None:

@@ -9,7 +9,8 @@ exact for the same reasons. Branches, loops and `with` blocks around a break sta
 of a branch is computed in the piece before it, and Python asks it alone. A function that is called where it breaks is
 compiled on its own. What is met later, on another path, cuts the function anew. Where an object was found changed
 afterwards, the text tells where that may have been: first what assigns to attributes and items, then what is called for
-nothing but its effect.
+nothing but its effect. What binds a name
+of an outer scope stays too; its value is computed in a piece.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from pullback.compiling.function_text import (
     locate,
     make_function,
     names_in_graph,
+    outer_names,
     parameter_count,
     stored_names,
 )
@@ -66,6 +68,7 @@ class Segmented:
         self._definition = as_function(definition_of(function))
         self._check()
         self._names = set(self._code.co_varnames) | set(self._code.co_cellvars)
+        self._outer = outer_names(self._definition)
         self._wanted = names_in_graph(self._definition)
         self._texts: list[ast.FunctionDef] = []
         self._waiting: list[tuple[list[ast.stmt], bool, ast.Call]] = []
@@ -98,9 +101,6 @@ class Segmented:
         names = {*code.co_names, *code.co_varnames}
         if any(name.startswith("__") and not name.endswith("__") for name in names):
             raise CannotSplit("it uses private names of a class")
-        for node in ast.walk(self._definition):
-            if isinstance(node, (ast.Global, ast.Nonlocal)):
-                raise CannotSplit("it binds names of an outer scope")
         self._check_captured()
 
     def _check_captured(self) -> None:
@@ -141,7 +141,7 @@ class Segmented:
     def _stays(self, statement: ast.stmt) -> bool:
         if self._level(statement) > 0 or has_fixed(statement) or self._may_have_effects(statement):
             return True
-        return changes_container(statement)
+        return changes_container(statement) or bool(self._outer and stored_names([statement]) & self._outer)
 
     def _may_have_effects(self, statement: ast.stmt) -> bool:
         """Whether something outside of the function is changed here, as far as its text tells. See Note [Segments]."""
@@ -231,7 +231,10 @@ class Segmented:
 
     def _cut_simple(self, statement: ast.stmt) -> tuple[list[ast.stmt], list[ast.stmt]]:
         before: list[ast.stmt] = []
-        if self._level(statement) == 0 and changes_container(statement):
+        if self._level(statement) == 0 and isinstance(statement, ast.Assign) and is_working(statement.value):
+            assignment, statement.value = self._set_aside(statement.value)  # what is assigned to lies outside
+            before.append(assignment)
+        elif self._level(statement) == 0 and changes_container(statement):
             call = statement.value  # type: ignore[attr-defined]  # it is an expression
             if call.args and is_working(call.args[0]) and not isinstance(call.args[0], ast.Starred):
                 assignment, call.args[0] = self._set_aside(call.args[0])

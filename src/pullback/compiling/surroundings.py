@@ -4,6 +4,12 @@ From a function one comes to its closure, its defaults, the globals that its cod
 their parameters, optimizers and their state, containers, objects and the classes that users wrote. The tensors found are
 inputs of the program; everything else is compared by identity (numbers and strings by value) before Python is skipped.
 After a recording the same comparison finds what the function itself changed, which skipping it would lose.
+
+# Note [Replaced tensors]
+A global, a variable of a closure or an attribute may name another tensor in each call: a batch, a state that a model
+carries on. One of the same form is then an input as an argument is: it is taken from where its predecessor stood. It must
+have followed it wherever that was found, so that what was one tensor is still one and what were two are still two.
+Parameters, and tensors that were found in a tuple or a set, or as a `.grad`, are not followed so.
 """
 
 from __future__ import annotations
@@ -63,6 +69,24 @@ class Place:
         self.values = now
         return True
 
+    def is_ordered(self) -> bool:
+        """Whether what it holds has an order of its own."""
+        return not isinstance(self.holder, (set, frozenset))
+
+    def values_of_the_same_form(self) -> list[Any] | None:
+        """What it holds, if that differs in nothing but tensors of the same form; else None."""
+        try:
+            now = list(self.read(self.holder))
+        except (KeyError, ValueError, AttributeError):
+            return None
+        if len(now) != len(self.values):
+            return None
+        if self.keys is not None and not all(map(_is_equal, self.holder, self.keys)):
+            return None
+        if not all(map(_is_equal if not self.is_ordered() else _is_alike, now, self.values)):
+            return None
+        return now
+
     def describe(self) -> str:
         """Where, and under which name, something else stands now."""
         now = list(self.read(self.holder)) if self.holder is not None else []
@@ -83,6 +107,19 @@ def _is_equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and isinstance(one, _ATOMS) and bool(one == other)
 
 
+def _is_alike(one: Any, other: Any) -> bool:
+    """Whether a value may stand for another. See Note [Replaced tensors]."""
+    if type(one) is not Tensor or type(other) is not Tensor or one is other:
+        return _is_equal(one, other)
+    array, former, extra = one._array, other._array, one._extra
+    if type(array) is not type(former) or (array.shape, array.strides) != (former.shape, former.strides):
+        return False
+    if extra is not None and (extra.tangents or extra.mirror is not None or extra.hooks or extra.post_accumulate_hooks):
+        return False
+    is_same_kind = array.dtype == former.dtype and one._requires_grad is other._requires_grad
+    return is_same_kind and one.is_inference() is other.is_inference()
+
+
 class Surroundings:
     """The places that a function can reach, the tensors in them, and memory that is not a tensor's."""
 
@@ -93,6 +130,8 @@ class Surroundings:
         self.tensors: dict[int, Tensor] = {}
         self.storage: set[Any] = set()
         self.problem: str | None = None
+        self._fixed: set[int] = set()
+        """Tensors that were found elsewhere than in a place, by identity."""
         self._seen: set[int] = set()
         self._pending: deque[tuple[Any, str]] = deque((root, "the function") for root in roots)
         self._kept: list[Any] = []
@@ -113,6 +152,40 @@ class Surroundings:
     def is_as_it_was(self) -> bool:
         """Whether every place holds what it held."""
         return all(map(Place.is_as_it_was, self.places))
+
+    @functools.cached_property
+    def spots(self) -> dict[int, tuple[Any, int]]:
+        """Where tensors stand that others may replace, by identity: a holder, and the number of what it holds."""
+        found: dict[int, tuple[Any, int]] = {}
+        for place in self.places:
+            for number, value in enumerate(place.values):
+                if type(value) is Tensor and place.is_ordered() and id(value) not in self._fixed:
+                    found.setdefault(id(value), (place.holder, number))
+        return found
+
+    def successors(self, fixed: Iterable[Any]) -> dict[int, Any] | None:
+        """The tensors that stand where others stood, by the identity of these; None where more than that has changed.
+
+        See Note [Replaced tensors]. They are expected from now on. Those that are `fixed` must be where they were.
+        """
+        found: dict[int, Any] = {identity: self.tensors[identity] for identity in self._fixed & self.tensors.keys()}
+        found |= {id(tensor): tensor for tensor in fixed}
+        now = []
+        for place in self.places:
+            values = place.values_of_the_same_form()
+            if values is None:
+                return None
+            now.append(values)
+            for former, value in zip(place.values, values, strict=True):
+                if isinstance(former, TensorBase) and found.setdefault(id(former), value) is not value:
+                    return None
+        if len(set(map(id, found.values()))) < len(found):
+            return None
+        for place, values in zip(self.places, now, strict=True):
+            place.values = values
+        self.tensors = {id(found.get(key, tensor)): found.get(key, tensor) for key, tensor in self.tensors.items()}
+        self.__dict__.pop("spots", None)
+        return found
 
     def leave_out_rates(self) -> None:
         """Let the numbers among an optimizer's options change: its update reads them whenever it runs."""
@@ -218,12 +291,15 @@ class Surroundings:
         place = Place(holder, name, read, keys)
         place.item = item
         self.places.append(place)
-        self._follow(place.values, name)
+        self._pending.extend([(value, name) for value in place.values if not isinstance(value, _ATOMS)])
 
     def _follow(self, values: Iterable[Any], name: str) -> None:
+        """Visit what stands in no place."""
         for value in values:
             if not isinstance(value, _ATOMS):
                 self._pending.append((value, name))
+                if isinstance(value, TensorBase):
+                    self._fixed.add(id(value))
 
 
 def is_users(cls: type) -> bool:

@@ -394,7 +394,7 @@ class Engine:
         if extra is None:
             return
         for output_nr, tensor_hooks in list(extra.tensor_hooks.items()):
-            if tensor_hooks:
+            if tensor_hooks and (buffer.grads[output_nr] is not None or node.tells_absent_gradients):
                 self._replace(task, node, buffer, output_nr, partial(call_tensor_hooks, tensor_hooks))
         for output_nr, keep in list(extra.retain_hooks.items()):
             self._replace(task, node, buffer, output_nr, keep)

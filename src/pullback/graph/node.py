@@ -101,6 +101,8 @@ class Node:
     # Of the class, not of the instance (see Note [Compiled classes]).
     output_count = 1
     fresh: ClassVar[tuple[bool, ...]] = ()
+    tells_absent_gradients: ClassVar[bool] = True
+    """Whether hooks of a result run although no gradient came for it, but for others of the node."""
     tensor_names: ClassVar[tuple[str, ...]] = ()
     value_names: ClassVar[tuple[str, ...]] = ()
     """Arguments that the rule reads and that are not tensors: numbers, sizes, switches."""
