@@ -9,10 +9,15 @@ import pytest
 
 from pullback import native
 from pullback.kernels import along_dim, embeddings, indexing, scattering
+from pullback.recording import array_formulas
 
 pytestmark = pytest.mark.skipif(native.extension is None, reason="the compiled kernels are not built")
 
-kernels: dict[str, Any] = {**vars(along_dim), **vars(embeddings), **vars(indexing), **vars(scattering)}
+formulas = ("put_along", "add_along", "put_reduced", "index_select_back")
+kernels: dict[str, Any] = {
+    **{name: getattr(array_formulas, name) for name in formulas},
+    **vars(along_dim), **vars(embeddings), **vars(indexing), **vars(scattering),
+}  # fmt: skip
 DTYPES = ["float32", "float64"]
 
 

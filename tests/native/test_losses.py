@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pullback.kernels import losses, nll
+from pullback.recording import array_formulas
 from tests.native.rows import assert_as_reference, declines, dtypes, needs_extension, normal, with_threads
 
 pytestmark = needs_extension
@@ -67,12 +68,12 @@ def test_losses_of_distances(size: int, reduction: int, dtype: Any) -> None:
     values, target = normal((size,), dtype), normal((size,), dtype, 1)
     grad = start(reduction, size, dtype)
     assert_as_reference(losses.mse_loss, values, target, reduction, tolerance=20)
-    assert_as_reference(losses.mse_loss_grad, grad, values, target, reduction)
+    assert_as_reference(array_formulas.mse_loss_grad, grad, values, target, reduction)
     for limit in (0.3, 1.0, 2.5):
         assert_as_reference(losses.huber_loss, values, target, reduction, limit, tolerance=20)
         assert_as_reference(losses.smooth_l1_loss, values, target, reduction, limit, tolerance=20)
-        assert_as_reference(losses.clamped_distance_grad, grad, values, target, reduction, 1 / limit, 1.0)
-        assert_as_reference(losses.clamped_distance_grad, grad, values, target, reduction, 1.0, limit)
+        assert_as_reference(array_formulas.clamped_distance_grad, grad, values, target, reduction, 1 / limit, 1.0)
+        assert_as_reference(array_formulas.clamped_distance_grad, grad, values, target, reduction, 1.0, limit)
 
 
 @dtypes
@@ -85,12 +86,12 @@ def test_losses_of_probabilities(size: int, reduction: int, dtype: Any) -> None:
     probability[::5], probability[1::7] = 0, 1
     logit = normal((size,), dtype) * 20
     assert_as_reference(losses.soft_margin_loss, logit, np.sign(target - 0.5), reduction, tolerance=20)
-    assert_as_reference(losses.soft_margin_loss_grad, grad, logit, np.sign(target - 0.5), reduction)
+    assert_as_reference(array_formulas.soft_margin_loss_grad, grad, logit, np.sign(target - 0.5), reduction)
     with np.errstate(all="ignore"):
         assert_as_reference(losses.binary_cross_entropy, probability, target, None, reduction, tolerance=20)
-    assert_as_reference(losses.binary_cross_entropy_grad, grad, probability, target, None, reduction)
+    assert_as_reference(array_formulas.binary_cross_entropy_grad, grad, probability, target, None, reduction)
     assert_as_reference(losses.binary_cross_entropy_with_logits, logit, target, None, None, reduction, tolerance=20)
-    assert_as_reference(losses.logits_grad, grad, logit, target, None, None, reduction)
+    assert_as_reference(array_formulas.logits_grad, grad, logit, target, None, None, reduction)
 
 
 def test_nan_and_infinities_go_through_losses() -> None:
@@ -101,6 +102,15 @@ def test_nan_and_infinities_go_through_losses() -> None:
         for name in names:
             kernel = getattr(losses, name)
             np.testing.assert_allclose(kernel(x, y, reduction=0), kernel.__wrapped__(x, y, reduction=0), rtol=1e-5)
+
+
+def test_a_gradient_at_a_distance_that_is_nan_is_nan() -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 0.5] * 3, np.float32)
+    grad, zeros = np.ones((), np.float32), np.zeros(12, np.float32)
+    kernel = array_formulas.clamped_distance_grad
+    expected = [np.nan, 1.0, -1.0, 0.5] * 3
+    np.testing.assert_array_equal(kernel(grad, x, zeros, 2, 1.0, 1.0), expected)
+    np.testing.assert_array_equal(kernel.__wrapped__(grad, x, zeros, 2, 1.0, 1.0), expected)
 
 
 def test_what_is_no_probability_raises_as_the_reference_does() -> None:
@@ -120,8 +130,8 @@ def test_what_is_no_probability_raises_as_the_reference_does() -> None:
         (losses.mse_loss, (np.ones(3, np.float32), np.ones(3, np.float64))),
         (losses.mse_loss, (np.ones(3, np.float32), np.ones(1, np.float32))),
         (losses.mse_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 3)),
-        (losses.mse_loss_grad, (np.ones(1, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 0)),
-        (losses.mse_loss_grad, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 1)),
+        (array_formulas.mse_loss_grad, (np.ones(1, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 0)),
+        (array_formulas.mse_loss_grad, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32), 1)),
         (losses.smooth_l1_loss, (np.ones(3, np.float32), np.ones(3, np.float32), 1, None)),
         (losses.binary_cross_entropy, (np.ones(3, np.float32), np.ones(3, np.float32), np.ones(3, np.float32))),
     ],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pullback import kernels
+from pullback.recording import array_formulas
 from tests.native.rows import assert_as_reference, declines, dtypes, layouts, needs_extension, normal, with_threads
 
 pytestmark = needs_extension
@@ -36,14 +37,14 @@ SHAPES = [
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_scan_agrees_with_its_reference(name: str, dtype: Any, shape: tuple[int, ...]) -> None:
     for dim in range(len(shape)):
-        assert_as_reference(getattr(kernels, name), normal(shape, dtype), dim)
+        assert_as_reference(getattr(array_formulas, name), normal(shape, dtype), dim)
 
 
 @every_scan
 @pytest.mark.parametrize("layout", ["transposed", "gaps", "reversed"])
 def test_a_scan_takes_arrays_of_any_strides(name: str, layout: str) -> None:
     for dim in range(3):
-        assert_as_reference(getattr(kernels, name), layouts(normal((4, 9, 10), np.float32))[layout], dim)
+        assert_as_reference(getattr(array_formulas, name), layouts(normal((4, 9, 10), np.float32))[layout], dim)
 
 
 @every_scan
@@ -59,7 +60,10 @@ def test_a_scan_treats_nan_and_infinities_as_its_reference_does(name: str, dtype
         array = generator.choice(values, (30, 11)).astype(dtype)
         for dim in (0, 1):
             with np.errstate(all="ignore"):
-                actual, expected = getattr(kernels, name)(array, dim), getattr(kernels, name).__wrapped__(array, dim)
+                actual, expected = (
+                    getattr(array_formulas, name)(array, dim),
+                    getattr(array_formulas, name).__wrapped__(array, dim),
+                )
             if not isinstance(actual, tuple):
                 actual, expected = (actual,), (expected,)
             for left, right in zip(actual, expected, strict=True):
@@ -85,7 +89,7 @@ def test_the_gradient_of_a_running_product(dtype: Any, shape: tuple[int, ...]) -
 def test_threads_do_not_change_a_scan(name: str) -> None:
     array = normal((300, 400), np.float32)
     for dim in (0, 1):
-        results = [np.asarray(with_threads(count, getattr(kernels, name), array, dim)) for count in (1, 2, 8)]
+        results = [np.asarray(with_threads(count, getattr(array_formulas, name), array, dim)) for count in (1, 2, 8)]
         np.testing.assert_array_equal(results[0], results[1])
         np.testing.assert_array_equal(results[0], results[2])
 

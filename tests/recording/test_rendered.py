@@ -9,9 +9,11 @@ import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import pullback
+from pullback.formulas import along_dim
 from pullback.generated.registry import OPERATIONS
 from pullback.recording import array_formulas
 from pullback.recording.rendered import _rule_in_float32, differentiable_rule, tangent_of
@@ -56,6 +58,16 @@ def test_a_formula_on_arrays_is_the_text_of_formulas() -> None:
 def test_an_unknown_formula_is_refused_by_name() -> None:
     with pytest.raises(AttributeError, match="no kernel and no formula is named nothing_such"):
         array_formulas.nothing_such
+
+
+def test_a_marked_formula_is_the_reference_of_the_compiled_kernel_of_its_name() -> None:
+    grad, places = np.ones((1, 2), np.float32), np.array([[1, 0]])
+    expected = np.array([[1, 1, 0]], np.float32)
+    on_arrays = array_formulas.put_along
+    np.testing.assert_array_equal(on_arrays(grad, places, (1, 3), 1), expected)
+    np.testing.assert_array_equal(on_arrays.__wrapped__(grad, places, (1, 3), 1), expected)
+    assert on_arrays.__wrapped__.__globals__["F"] is array_formulas
+    assert along_dim.put_along.__globals__["F"] is pullback.generated  # on Tensors it is the formula
 
 
 def test_importing_pullback_reads_no_rule() -> None:

@@ -121,12 +121,12 @@ class _RowReader(StepReader):
             return self._reduced("maximum", values[0])
         if name in ("reduced_axes", "tuple", "range"):
             return _AXES
-        if name == "reduced_count":
+        if name in ("reduced_count", "_count_of"):
             return _ROW_SIZE
         if name == "len" and values[0] is _AXES:
             return 1
-        if name == "max" and isinstance(values[0], Fact):
-            return _ROW_SIZE
+        if name == "max" and (isinstance(values[0], Fact) or values[0] is _ROW_SIZE):
+            return _ROW_SIZE  # there are elements
         if name == "is_at_hand":
             return True
         return super().word(name, values)
@@ -289,6 +289,7 @@ def render_rows(
 
 def _letter(parameter: ast.arg, flat: bool) -> str:
     annotation = ast.unparse(parameter.annotation) if parameter.annotation else ""
+    annotation = annotation.replace("Any", "Array")  # of a formula, whose operands are arrays or Tensors
     if annotation == "Array":
         return "s" if flat and parameter.arg == "grad" else "e"
     if parameter.arg == "reduction":

@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_MARKS = ("native", "compiled_on_arrays")
+
 
 @dataclass
 class Module:
@@ -62,12 +64,12 @@ class PythonSources:
         return checks, self.modules[checks].functions[kernel.name]
 
     def marked(self) -> list[tuple[str, ast.FunctionDef]]:
-        """The kernels marked `@native`, with their modules."""
+        """The kernels marked `@native` and the formulas marked `@compiled_on_arrays`, with their modules."""
         found = [
             (name, function)
             for name, module in self.modules.items()
             for function in module.functions.values()
-            if any(isinstance(mark, ast.Name) and mark.id == "native" for mark in function.decorator_list)
+            if any(isinstance(mark, ast.Name) and mark.id in _MARKS for mark in function.decorator_list)
         ]
         self.followed.update(name for name, _ in found)
         return found

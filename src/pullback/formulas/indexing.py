@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.facts import declare
+from pullback.native import compiled_on_arrays
 from pullback.typing import Shape
 
 
@@ -16,6 +17,7 @@ def index_back(grad: Any, shape: Shape, indices: Any, dims: Shape) -> Any:
     return F.called(placed, "IndexPutBackward0", "IndexPutImplBackward0")
 
 
+@compiled_on_arrays
 @declare(fresh=True)
 def index_select_back(grad: Any, shape: Shape, dim: int, index: Any) -> Any:
     """The gradient of `index_select`."""

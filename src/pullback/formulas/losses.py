@@ -7,9 +7,9 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.facts import declare
+from pullback.native import compiled_on_arrays
 
 
-@declare(twin="passes")
 def loss_weight(grad: Any, count: int, reduction: int) -> Any:
     """The gradient of one loss, given that of the reduced losses."""
     return grad / max(count, 1) if reduction == 1 else grad
@@ -19,28 +19,32 @@ def _count_of(tensor: Any) -> int:
     return math.prod(tuple(tensor.shape))
 
 
+@compiled_on_arrays
 @declare(fresh=True)
 def mse_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
     """The gradient of mse_loss with respect to its input."""
     return F.loss_weight(grad, _count_of(input), reduction) * (input - target) * 2
 
 
+@compiled_on_arrays
 @declare(fresh=True)
 def clamped_distance_grad(grad: Any, input: Any, target: Any, reduction: int, factor: float, limit: float) -> Any:
     """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
     scaled = (input - target) * factor
-    distance = F.where(F.abs(scaled) < limit, scaled, F.sign(scaled) * limit)
+    distance = F.where(F.abs(scaled) >= limit, F.sign(scaled) * limit, scaled)
     return F.to_dtype(F.loss_weight(grad, _count_of(input), reduction) * distance, input.dtype)
 
 
+@compiled_on_arrays
 @declare(fresh=True)
 def soft_margin_loss_grad(grad: Any, input: Any, target: Any, reduction: int) -> Any:
     """The gradient of soft_margin_loss."""
     return F.loss_weight(grad, _count_of(input), reduction) * -target * F.sigmoid(-target * input)
 
 
+@compiled_on_arrays
 @declare(fresh=True)
-def binary_cross_entropy_grad(grad: Any, input: Any, target: Any, weight: Any, reduction: int) -> Any:
+def binary_cross_entropy_grad(grad: Any, input: Any, target: Any, weight: Any | None, reduction: int) -> Any:
     """The gradient of binary_cross_entropy with respect to its input; the divisor is kept from zero."""
     divisor = F.clamp_min(input * (1 - input), 1e-12)
     grad = F.loss_weight(grad, _count_of(input), reduction) * (input - target) / divisor
@@ -54,8 +58,9 @@ def binary_cross_entropy_grad_target(grad: Any, input: Any, weight: Any, reducti
     return F.loss_weight(grad, _count_of(input), reduction)
 
 
+@compiled_on_arrays
 @declare(fresh=True)
-def logits_grad(grad: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+def logits_grad(grad: Any, input: Any, target: Any, weight: Any | None, pos_weight: Any | None, reduction: int) -> Any:
     """The gradient of binary_cross_entropy_with_logits with respect to its input."""
     if pos_weight is None:
         grad = (F.sigmoid(input) - target) * grad

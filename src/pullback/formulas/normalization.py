@@ -97,7 +97,6 @@ def epsilon_of(input: Any) -> float:
     return 2.0**-52 if input.dtype.itemsize == 8 else 2.0**-23
 
 
-@declare(twin="passes")
 def weight_norm_back(grad: Any, v: Any, g: Any, norms: Any, dim: int) -> Any:
     """The gradients of `weight_norm_interface` with respect to the directions and to the norms."""
     dims = tuple([d for d in range(v.ndim) if d != dim % v.ndim])

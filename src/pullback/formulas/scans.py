@@ -7,11 +7,13 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.facts import declare
+from pullback.native import compiled_on_arrays
 
 
+@compiled_on_arrays
 @declare(fresh=True)
 def reversed_cumsum(input: Any, dim: int) -> Any:
-    """The running sum from the other end; on arrays the kernel of that name serves."""
+    """The sums of all elements from each on along `dim`: the adjoint of cumsum."""
     if 0 in input.shape or not input.ndim or input.shape[dim] == 1:
         return input
     return F.flip(F.cumsum(F.flip(input, (dim,)), dim), (dim,))

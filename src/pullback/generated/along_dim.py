@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.kernels.along_dim import (
-    add_along as add_along_kernel, put_reduced as put_reduced_kernel, shift_and_fill as shift_and_fill_kernel,
-    take_along as take_along_kernel, take_reduced as take_reduced_kernel,
+    shift_and_fill as shift_and_fill_kernel, take_along as take_along_kernel, take_reduced as take_reduced_kernel,
 )  # fmt: skip
+from pullback.recording.array_formulas import add_along as add_along_kernel, put_reduced as put_reduced_kernel
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
     gradient_edge, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, plain_int, process, raise_stale,

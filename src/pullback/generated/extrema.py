@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.along_dim import put_reduced as put_reduced_kernel
 from pullback.kernels.extrema import (
     amax as amax_kernel, amin as amin_kernel, aminmax as aminmax_kernel, argmax as argmax_kernel,
     argmin as argmin_kernel, extremum_grad as extremum_grad_kernel, max_all as max_all_kernel,
@@ -13,7 +12,7 @@ from pullback.kernels.extrema import (
     share_among_equals as share_among_equals_kernel, share_among_equals_or_nans as share_among_equals_or_nans_kernel,
     share_evenly as share_evenly_kernel,
 )  # fmt: skip
-from pullback.recording.array_formulas import aminmax_grad as aminmax_grad_kernel
+from pullback.recording.array_formulas import aminmax_grad as aminmax_grad_kernel, put_reduced as put_reduced_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
     gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, process, raise_stale,

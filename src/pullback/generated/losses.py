@@ -8,12 +8,8 @@ from typing import Any
 from pullback.kernels.ctc import ctc_loss as ctc_loss_kernel, ctc_loss_grad as ctc_loss_grad_kernel
 from pullback.kernels.losses import (
     binary_cross_entropy as binary_cross_entropy_kernel,
-    binary_cross_entropy_grad as binary_cross_entropy_grad_kernel,
-    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel,
-    clamped_distance_grad as clamped_distance_grad_kernel, huber_loss as huber_loss_kernel,
-    logits_grad as logits_grad_kernel, mse_loss as mse_loss_kernel, mse_loss_grad as mse_loss_grad_kernel,
-    smooth_l1_loss as smooth_l1_loss_kernel, soft_margin_loss as soft_margin_loss_kernel,
-    soft_margin_loss_grad as soft_margin_loss_grad_kernel,
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits_kernel, huber_loss as huber_loss_kernel,
+    mse_loss as mse_loss_kernel, smooth_l1_loss as smooth_l1_loss_kernel, soft_margin_loss as soft_margin_loss_kernel,
 )  # fmt: skip
 from pullback.kernels.margin_losses import (
     multi_margin_loss as multi_margin_loss_kernel, multi_margin_weights as multi_margin_weights_kernel,
@@ -26,9 +22,13 @@ from pullback.kernels.nll import (
 from pullback.kernels.selection import depending_on as depending_on_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
 from pullback.recording.array_formulas import (
+    binary_cross_entropy_grad as binary_cross_entropy_grad_kernel,
     binary_cross_entropy_grad_target as binary_cross_entropy_grad_target_kernel,
-    logits_grad_target as logits_grad_target_kernel, multi_margin_loss_grad as multi_margin_loss_grad_kernel,
+    clamped_distance_grad as clamped_distance_grad_kernel, logits_grad as logits_grad_kernel,
+    logits_grad_target as logits_grad_target_kernel, mse_loss_grad as mse_loss_grad_kernel,
+    multi_margin_loss_grad as multi_margin_loss_grad_kernel,
     multilabel_margin_loss_grad as multilabel_margin_loss_grad_kernel,
+    soft_margin_loss_grad as soft_margin_loss_grad_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_shape,

@@ -13,11 +13,12 @@ from pullback.kernels.normalization import (
     group_norm_back as group_norm_back_kernel, layer_norm_back as layer_norm_back_kernel,
     native_group_norm as native_group_norm_kernel, native_layer_norm as native_layer_norm_kernel,
     rms_norm_back as rms_norm_back_kernel, rms_norm_fused as rms_norm_fused_kernel,
-    rms_norm_rounded as rms_norm_rounded_kernel, weight_norm_back as weight_norm_back_kernel,
-    weight_norm_interface as weight_norm_interface_kernel,
+    rms_norm_rounded as rms_norm_rounded_kernel, weight_norm_interface as weight_norm_interface_kernel,
 )  # fmt: skip
 from pullback.kernels.selection import depending_on as depending_on_kernel
-from pullback.recording.array_formulas import sum_over_channels as sum_over_channels_kernel
+from pullback.recording.array_formulas import (
+    sum_over_channels as sum_over_channels_kernel, weight_norm_back as weight_norm_back_kernel,
+)  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_saved,
     as_shape, divert, finish, gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.kernels.along_dim import add_along as add_along_kernel
 from pullback.kernels.scans import (
     cummax as cummax_kernel, cummin as cummin_kernel, cumprod as cumprod_kernel, cumprod_grad as cumprod_grad_kernel,
-    cumsum as cumsum_kernel, logcumsumexp as logcumsumexp_kernel, reversed_cumsum as reversed_cumsum_kernel,
+    cumsum as cumsum_kernel, logcumsumexp as logcumsumexp_kernel,
 )  # fmt: skip
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
-from pullback.recording.array_formulas import logcumsumexp_grad as logcumsumexp_grad_kernel
+from pullback.recording.array_formulas import (
+    add_along as add_along_kernel, logcumsumexp_grad as logcumsumexp_grad_kernel,
+    reversed_cumsum as reversed_cumsum_kernel,
+)  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,
     finish, gradient_edge, in_place, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut,

@@ -9,7 +9,6 @@ from pullback.checks.sorting import (
     argsort as argsort_check, median_dim as median_dim_check, nanmedian_dim as nanmedian_dim_check,
     sort as sort_check, sort_stable as sort_stable_check,
 )  # fmt: skip
-from pullback.kernels.along_dim import put_along as put_along_kernel, put_reduced as put_reduced_kernel
 from pullback.kernels.extrema import share_evenly as share_evenly_kernel
 from pullback.kernels.sorting import (
     argsort as argsort_kernel, kthvalue as kthvalue_kernel, median_all as median_all_kernel,
@@ -17,6 +16,7 @@ from pullback.kernels.sorting import (
     nanmedian_dim as nanmedian_dim_kernel, sort as sort_kernel, sort_stable as sort_stable_kernel,
     topk as topk_kernel,
 )  # fmt: skip
+from pullback.recording.array_formulas import put_along as put_along_kernel, put_reduced as put_reduced_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, divert, finish,
     gradient_edge, metadata_of, ndarray, new, new_node, new_tensor, next_sequence_nr, note_cut, plain_int, process,

@@ -157,16 +157,6 @@ def index_select(input: Array, dim: Dim, index: Array) -> Array:
 
 
 @native
-def index_select_back(grad: Array, shape: Shape, dim: int, index: Array) -> Array:
-    """The gradient of `index_select`."""
-    result: Array = np.zeros(shape, grad.dtype)
-    if not shape:
-        return np.asarray(grad.sum()).reshape(())
-    add_at(result, (*[slice(None)] * dim, index.reshape(-1)), grad)
-    return result
-
-
-@native
 @checked
 def gather(input: Array, dim: Dim, index: Array, sparse_grad: bool = False) -> Array:
     """result[i][j] = input[index[i][j]][j], with the index at `dim`.

@@ -23,27 +23,12 @@ def reduce_loss(values: Array, reduction: int) -> Any:
     return total if reduction == 2 else np.true_divide(total, values.size, dtype=values.dtype)
 
 
-def loss_weight(grad: Array, count: int, reduction: int) -> Array:
-    """The gradient of one loss, given that of the reduced losses."""
-    return np.true_divide(grad, count, dtype=grad.dtype) if reduction == 1 else grad
-
-
 @native
 @checked
 def mse_loss(input: Array, target: Array, reduction: int = 1) -> Array:
     """The squared distance."""
     distance = np.asarray(widened(input) - widened(target))
     return cast_array(reduce_loss(np.multiply(distance, distance, out=distance), reduction), input.dtype)
-
-
-@native
-def mse_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> Array:
-    """The gradient of mse_loss with respect to its input."""
-    distance = np.asarray(input - target)
-    factor = 2.0 / max(distance.size, 1) if reduction == 1 else 2.0
-    distance *= factor
-    distance *= grad
-    return distance
 
 
 @native
@@ -64,18 +49,6 @@ def _rounded_distance(input: Array, target: Array, limit: float) -> Array:
     short = np.minimum(distance, limit)
     distance -= 0.5 * short
     distance *= short
-    return distance
-
-
-@native
-def clamped_distance_grad(
-    grad: Array, input: Array, target: Array, reduction: int, factor: float, limit: float
-) -> Array:
-    """The gradient of smooth_l1_loss and huber_loss: the distance, scaled and clamped."""
-    distance = np.asarray(input - target)
-    distance *= factor
-    np.clip(distance, -limit, limit, out=distance)
-    distance *= loss_weight(grad, input.size, reduction)
     return distance
 
 
@@ -120,33 +93,3 @@ def binary_cross_entropy_with_logits(
     if weight is not None:
         values = values * widened(weight)
     return cast_array(reduce_loss(np.asarray(values), reduction), input.dtype)
-
-
-@native
-def soft_margin_loss_grad(grad: Array, input: Array, target: Array, reduction: int) -> Array:
-    """The gradient of soft_margin_loss."""
-    slope = -target * (1 / (1 + np.exp(target * input)))
-    return loss_weight(grad, input.size, reduction) * slope
-
-
-@native
-def binary_cross_entropy_grad(grad: Array, input: Array, target: Array, weight: Array | None, reduction: int) -> Array:
-    """The gradient of binary_cross_entropy with respect to its input; the divisor is kept from zero."""
-    divisor = np.maximum(input * (1 - input), np.asarray(1e-12, input.dtype))
-    slope = loss_weight(grad, input.size, reduction) * (input - target) / divisor
-    return slope if weight is None else slope * weight
-
-
-@native
-def logits_grad(
-    grad: Array, input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
-) -> Array:
-    """The gradient of binary_cross_entropy_with_logits with respect to its input."""
-    sigmoid = (1 / (1 + np.exp(-widened(input)))).astype(input.dtype)
-    if pos_weight is None:
-        slope = sigmoid - target
-    else:
-        positive = pos_weight * target
-        slope = (positive + 1 - target) * sigmoid - positive
-    slope = loss_weight(grad, input.size, reduction) * slope
-    return slope if weight is None else slope * weight

@@ -305,13 +305,5 @@ def weight_norm_interface(v: Array, g: Array, dim: int) -> tuple[Array, Array]:
     return rounded(wide * (widened(g) / norms), v.dtype), norms
 
 
-@by_device
-def weight_norm_back(grad: Array, v: Array, g: Array, norms: Array, dim: int) -> tuple[Array, Array]:
-    """The gradients of `weight_norm_interface` with respect to the directions and to the norms."""
-    wide, unit = widened(grad), widened(v) / norms
-    along = np.sum(wide * unit, axis=_all_but(dim, v.ndim), keepdims=True)
-    return rounded((wide - unit * along) * (widened(g) / norms), v.dtype), rounded(along, g.dtype)
-
-
 def _all_but(dim: int, ndim: int) -> tuple[int, ...]:
     return tuple([d for d in range(ndim) if d != dim % ndim])

@@ -38,15 +38,6 @@ def _accumulate(function: Any, input: Array, dim: int, dtype: DType | None) -> A
 
 
 @native
-def reversed_cumsum(input: Array, dim: Dim) -> Array:
-    """The sums of all elements from each on along `dim`: the adjoint of cumsum."""
-    if input.ndim == 0:
-        return np.array(input)
-    reverse = (*(slice(None),) * dim, slice(None, None, -1))
-    return cumsum(input[reverse], dim)[reverse]
-
-
-@native
 def cumprod_grad(grad: Array, input: Array, dim: Dim) -> Array:
     """The gradient of a running product, right with any number of zeros; see the formula of this name."""
     if input.ndim == 0:

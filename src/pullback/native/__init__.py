@@ -4,7 +4,8 @@
 A kernel in kernels/ is NumPy and stays the reference. Marked with `@native`, it is replaced by the compiled kernel of
 the same name where the extension module `pullback.native.kernels` was built: a callable that serves plain float32 and
 float64 arrays and hands every other call (other dtypes, strides it does not know, subclasses, bad arguments) to the
-reference, which therefore decides all semantics and all errors. Nothing above the kernels knows of it.
+reference, which therefore decides all semantics and all errors. Nothing above the kernels knows of it. A formula marked
+`@compiled_on_arrays` needs no kernel beside it: where it runs on arrays, it is such a reference itself.
 `PULLBACK_NATIVE=0` in the environment turns all of them off.
 
 # Note [Digests of sources]
@@ -79,6 +80,12 @@ def native(reference: _Function) -> _Function:
         return by_device(reference)
     replaced: _Function = extension.bind(reference.__name__, reference, *_parameters(reference))
     return replaced
+
+
+def compiled_on_arrays(formula: _Function) -> _Function:
+    """Mark a formula whose name C has a kernel of: on arrays that serves, and the formula on arrays is its reference."""
+    vars(formula)["is_compiled_on_arrays"] = True
+    return formula
 
 
 def _parameters(reference: Any) -> tuple[tuple[str, ...], int, tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from pullback import kernels
+from pullback.native import native
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "formulas")
 _loaded: dict[str, ModuleType] = {}
@@ -27,6 +28,8 @@ def __getattr__(name: str) -> Any:
             raise AttributeError(f"no kernel and no formula is named {name}")
         module = _loaded.get(FORMULAS[name]) or _load(FORMULAS[name])
         value = getattr(module, name)
+        if hasattr(value, "is_compiled_on_arrays"):
+            value = native(value)
     globals()[name] = value
     return value
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from pullback.compiling.lowered.common import floating, lowering
 from pullback.compiling.lowered.reductions import sum
 from pullback.compiling.lowering import Lowering, NotLowered, apply
-from pullback.compiling.sizes import broadcast_shape
 from pullback.compiling.steps import Place
 
 
@@ -25,14 +22,6 @@ def mse_loss(lower: Lowering, input: Place, target: Place, reduction: int = 1) -
 
 
 @lowering
-def mse_loss_grad(lower: Lowering, grad: Place, input: Place, target: Place, reduction: int) -> Place:
-    floating(grad, input, target)
-    size = math.prod(broadcast_shape(input.shape, target.shape))
-    factor = 2.0 / max(size, 1) if reduction == 1 else 2.0
-    return lower.map(lambda g, x, y: (x - y) * factor * g, grad, input, target)
-
-
-@lowering
 def binary_cross_entropy_with_logits(
     lower: Lowering, input: Place, target: Place, weight: Place | None = None, pos_weight: Place | None = None,
     reduction: int = 1,
@@ -46,16 +35,3 @@ def binary_cross_entropy_with_logits(
         target,
     )
     return _loss(lower, values, reduction)
-
-
-@lowering
-def logits_grad(
-    lower: Lowering, grad: Place, input: Place, target: Place, weight: Place | None, pos_weight: Place | None,
-    reduction: int,
-) -> Place:  # fmt: skip
-    if weight is not None or pos_weight is not None:
-        raise NotLowered("weights")
-    floating(grad, input, target)
-    if reduction == 1:
-        grad = lower.map(lambda g: g / input.size, grad)
-    return lower.map(lambda g, x, y: g * (1 / (1 + apply("exp", -x)) - y), grad, input, target)
