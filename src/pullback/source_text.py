@@ -9,7 +9,10 @@ from __future__ import annotations
 import linecache
 import os
 from importlib.util import source_hash
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import ast
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -27,6 +30,22 @@ def run_text(text: str, name: str, scope: dict[str, Any]) -> dict[str, Any]:
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec", dont_inherit=True), scope)
     return scope
+
+
+_parsed: dict[tuple[str, bytes], ast.Module] = {}
+
+
+def parse_file(text: str, file: str) -> ast.Module:
+    """The syntax of a file that has this text, for readers: nobody may change it.
+
+    The generator reads a file for its kernels, its facts, its names and its C: what it says is the same each time.
+    """
+    import ast  # few programs need it
+
+    key = file, source_hash(text.encode())
+    if key not in _parsed:
+        _parsed[key] = ast.parse(text, file)
+    return _parsed[key]
 
 
 def digest_of_text(text: bytes) -> str:

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from pullback.rules.model import Refusal
+from pullback.source_text import parse_file
 from tools.codegen.public_names import PublicNames
 
 _OWN = {"__init__.py", "namespace.py", "unfused.py", "methods.py", "operators.py", "protocols.py"}
@@ -19,7 +20,7 @@ def functions_by_file(folder: Path) -> dict[str, list[str]]:
         if path.name in _OWN:
             continue
         names: list[str] = []
-        for statement in ast.parse(path.read_text(), str(path)).body:
+        for statement in parse_file(path.read_text(), str(path)).body:
             if isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and not statement.name.startswith("_"):
                 names.append(statement.name)
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

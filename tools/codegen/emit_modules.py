@@ -11,13 +11,14 @@ from pullback.rules.emit_family import HEADER
 from pullback.rules.emit_functions import record_of
 from pullback.rules.model import Operation
 from pullback.rules.render import Library
+from pullback.source_text import parse_file
 
 _WIDTH = 118
 
 
 def read_vocabulary(path: Path) -> list[str]:
     """The names that generated modules share."""
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+    for statement in parse_file(path.read_text(encoding="utf-8"), str(path)).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
             return [str(name) for name in ast.literal_eval(statement.value)]
     raise ValueError(f"{path} has no __all__")

@@ -14,7 +14,7 @@ from pullback.rules.model import Operation, Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules
 from pullback.rules.render import Library, check_names
-from pullback.source_text import digest_of_syntax, digest_of_text
+from pullback.source_text import digest_of_syntax, digest_of_text, parse_file
 from tools.codegen.emit_c import emit_elementwise
 from tools.codegen.emit_cuda import emit_cuda_table
 from tools.codegen.emit_function_namespace import emit_function_namespace, functions_by_file
@@ -122,7 +122,7 @@ def is_on_first_use(path: Path) -> bool:
         isinstance(statement, ast.Assign)
         and ast.unparse(statement.targets[0]) == "ON_FIRST_USE"
         and ast.literal_eval(statement.value) is True
-        for statement in ast.parse(path.read_text(encoding="utf-8"), str(path)).body
+        for statement in parse_file(path.read_text(encoding="utf-8"), str(path)).body
     )
 
 
@@ -148,7 +148,7 @@ def read_formulas(folder: Path) -> dict[str, str]:
     """The public formulas by name, with the module each is in."""
     found: dict[str, str] = {}
     for path in sorted(folder.glob("*.py")):
-        for statement in ast.parse(path.read_text(), str(path)).body:
+        for statement in parse_file(path.read_text(), str(path)).body:
             if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
                 found[statement.name] = path.stem
     return found

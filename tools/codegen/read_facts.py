@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pullback.facts import FACTS, OF_THE_NAME, Value
 from pullback.rules.model import Operation, Refusal
+from pullback.source_text import parse_file
 
 FOLDERS = ("derivatives", "functions", "nn/functional", "creation", "formulas", "kernels", "pytorch")
 """Where facts are declared; a name that stands in several of them is declared in one."""
@@ -19,7 +20,7 @@ def read_facts(source: Path, refusals: list[Refusal]) -> dict[str, dict[Value, s
     places: dict[tuple[str, str], str] = {}
     for folder in FOLDERS:
         for path in sorted((source / folder).glob("*.py")):
-            for function, call in _declarations(ast.parse(path.read_text(), str(path)), folder == "derivatives"):
+            for function, call in _declarations(parse_file(path.read_text(), str(path)), folder == "derivatives"):
                 for keyword in call.keywords:
                     fact = str(keyword.arg)
                     name = function if fact in OF_THE_NAME else function.removeprefix("method_")
@@ -58,7 +59,7 @@ def read_aliases(folder: Path) -> dict[Value, str]:
     """The second names that functions are given (`arccos = G.acos`), by the first."""
     found: dict[Value, list[str]] = {}
     for path in sorted(folder.glob("*.py")):
-        for statement in ast.parse(path.read_text(), str(path)).body:
+        for statement in parse_file(path.read_text(), str(path)).body:
             value = _without_declaration(statement.value) if isinstance(statement, ast.Assign) else None
             if isinstance(statement, ast.Assign) and isinstance(value, (ast.Name, ast.Attribute)):
                 name = value.id if isinstance(value, ast.Name) else value.attr

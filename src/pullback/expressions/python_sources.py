@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+
+from pullback.source_text import parse_file
 
 _MARKS = ("native", "compiled_on_arrays")
 
@@ -65,20 +68,23 @@ class PythonSources:
 
     def marked(self) -> list[tuple[str, ast.FunctionDef]]:
         """The kernels marked `@native` and the formulas marked `@compiled_on_arrays`, with their modules."""
-        found = [
+        self.followed.update(name for name, _ in self._marked)
+        return self._marked
+
+    @cached_property
+    def _marked(self) -> list[tuple[str, ast.FunctionDef]]:
+        return [
             (name, function)
             for name, module in self.modules.items()
             for function in module.functions.values()
             if any(isinstance(mark, ast.Name) and mark.id in _MARKS for mark in function.decorator_list)
         ]
-        self.followed.update(name for name, _ in found)
-        return found
 
 
 def read_module(path: Path, text: str | None = None) -> Module:
     """The functions, constants and imports of a file, or of a text in its place."""
     module = Module(path)
-    for statement in ast.parse(path.read_text() if text is None else text, str(path)).body:
+    for statement in parse_file(path.read_text() if text is None else text, str(path)).body:
         if isinstance(statement, ast.FunctionDef):
             module.functions[statement.name] = statement
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

@@ -18,6 +18,7 @@ from pullback.rules.model import (
     Parameter,
     Refusal,
 )  # fmt: skip
+from pullback.source_text import parse_file
 
 _ROLES = {
     "Array": TENSOR,
@@ -37,7 +38,7 @@ def read_kernels(folder: Path, refusals: list[Refusal]) -> dict[str, Kernel]:
     for path in sorted(folder.glob("*.py")):
         if path.name == "__init__.py":
             continue
-        tree = ast.parse(path.read_text(), str(path))
+        tree = parse_file(path.read_text(), str(path))
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
                 kernel = read_kernel(statement, path)
@@ -54,7 +55,7 @@ def read_kernels(folder: Path, refusals: list[Refusal]) -> dict[str, Kernel]:
 def _checks_of(path: Path) -> dict[str, bool]:
     """The kernels of a file for which checks/ has a function, with whether that is asked after a failure alone."""
     file = path.parent.parent / "checks" / path.name
-    found = ast.parse(file.read_text(), str(file)).body if file.exists() else []
+    found = parse_file(file.read_text(), str(file)).body if file.exists() else []
     functions = [statement for statement in found if isinstance(statement, ast.FunctionDef)]
     return {function.name: bool(function.decorator_list) for function in functions}
 

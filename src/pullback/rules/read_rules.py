@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pullback.facts import FACTS
 from pullback.rules.model import Kernel, Line, Operation, Refusal, Rule, TangentRule
+from pullback.source_text import parse_file
 
 KINDS = ("elementwise", "linear", "multilinear", "self_adjoint", "general", "non_differentiable")
 STRUCTURES = ("elementwise", "along", "view", "leading", "matrices", "samples", "general")
@@ -44,7 +45,7 @@ def read_rules(folder: Path, kernels: dict[str, Kernel], refusals: list[Refusal]
     """Every rule, joined with its kernel; what cannot be read is added to `refusals`."""
     seen: dict[str, Operation] = {}
     for path in sorted(folder.glob("*.py")):
-        for statement in ast.parse(path.read_text(), str(path)).body:
+        for statement in parse_file(path.read_text(), str(path)).body:
             if isinstance(statement, ast.FunctionDef):
                 try:
                     _read_statement(statement, path, kernels, seen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
+from typing import Any
 
 from pullback.rules.model import Operation, Refusal
 
@@ -135,8 +135,19 @@ def render(
     `inlined` says what stands in the place of some names. Without a library `F` stays in the text.
     """
     renderer = _Renderer(operation, library, on_arrays=on_arrays, saved=saved, inlined=inlined or {})
-    text = ast.unparse(ast.fix_missing_locations(renderer.visit(copy.deepcopy(expression))))
+    text = ast.unparse(ast.fix_missing_locations(renderer.visit(_copied(expression))))
     return text, renderer.imports
+
+
+def _copied(node: Any) -> Any:
+    """A copy of an expression; `copy.deepcopy` takes a third of the time of a whole run of the generator."""
+    if isinstance(node, list):
+        return [_copied(part) for part in node]
+    if not isinstance(node, ast.AST):
+        return node
+    copied = type(node)()
+    vars(copied).update({name: _copied(value) for name, value in vars(node).items()})
+    return copied
 
 
 def check_names(operation: Operation, library: Library) -> None:
