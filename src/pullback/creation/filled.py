@@ -174,14 +174,28 @@ def ones_like(input: Tensor, **options: Any) -> Tensor:
 @overridable
 @declare(without_gradient=True, structure="elementwise", found="torch")
 def empty_like(input: Tensor, **options: Any) -> Tensor:
-    """Uninitialised memory in the shape and dtype of `input`."""
+    """Uninitialised memory in the shape and dtype of `input`.
+
+    `dtype`, `device` and `requires_grad` replace what `input` has.
+
+    >>> import pullback
+    >>> pullback.empty_like(pullback.ones(2, 3)).shape
+    pullback.Size([2, 3])
+    """
     return _like("empty_like", input, array_module.empty, options)
 
 
 @overridable
 @declare(without_gradient=True, structure="elementwise", found="torch")
 def full_like(input: Tensor, fill_value: Any, **options: Any) -> Tensor:
-    """One value in the shape and dtype of `input`."""
+    """One value in the shape and dtype of `input`.
+
+    `dtype`, `device` and `requires_grad` replace what `input` has.
+
+    >>> import pullback
+    >>> pullback.full_like(pullback.ones(2), 7)
+    tensor([7., 7.])
+    """
     value = number_of("full_like", "fill_value", 2, fill_value)
     return _like("full_like", input, lambda shape, wanted: checked_fill(shape, value, wanted), options)
 

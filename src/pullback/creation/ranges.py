@@ -129,7 +129,14 @@ def _steps(function: str, steps: Any) -> int:
 @interceptable
 @declare(out_resized="silently", found="torch")
 def logspace(start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: Any = None, **options: Any) -> Tensor:
-    """`steps` values whose logarithms are evenly spaced."""
+    """`steps` values whose logarithms are evenly spaced.
+
+    From base ** start to base ** end, one-dimensional. y[i] = base ** (start + (end - start) * i / (steps - 1)).
+
+    >>> import pullback
+    >>> pullback.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     first, last = number_of("logspace", "start", 1, start), number_of("logspace", "end", 2, end)
     radix = number_of("logspace", "base", 4, base)
     count = _steps("logspace", steps)

@@ -19,7 +19,14 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(ProbsOrLogits, ExponentialFamily):
-    """One with probability `probs`, else zero."""
+    """One with probability `probs`, else zero.
+
+    P(1) = probs = sigmoid(logits), P(0) = 1 - probs; give one of the two.
+
+    >>> import pullback
+    >>> pullback.distributions.Bernoulli(0.25).log_prob(pullback.tensor(1.)).exp()
+    tensor(0.2500)
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean

@@ -16,7 +16,14 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """A random probability: the first component of a Dirichlet distribution with two."""
+    """A random probability: the first component of a Dirichlet distribution with two.
+
+    p(x) = x ** (a - 1) * (1 - x) ** (b - 1) / B(a, b) on (0, 1), a and b the two concentrations.
+
+    >>> import pullback
+    >>> pullback.distributions.Beta(2.0, 2.0).mean
+    tensor(0.5000)
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

@@ -21,7 +21,14 @@ def _positive_part(x: Tensor) -> Tensor:
 
 
 class Binomial(ProbsOrLogits):
-    """The number of successes among `total_count` trials."""
+    """The number of successes among `total_count` trials.
+
+    P(k) = C(n, k) * p ** k * (1 - p) ** (n - k), n = `total_count`; give `probs` or `logits`.
+
+    >>> import pullback
+    >>> pullback.distributions.Binomial(10, 0.5).mean
+    tensor(5.)
+    """
 
     arg_constraints = {
         "total_count": constraints.nonnegative_integer,

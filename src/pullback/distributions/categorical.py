@@ -19,7 +19,14 @@ __all__ = ["Categorical"]
 
 
 class Categorical(ProbsOrLogits):
-    """Numbers 0 .. K-1, with their (unnormalised) probabilities or log-probabilities in the last dimension."""
+    """Numbers 0 .. K-1, with their (unnormalised) probabilities or log-probabilities in the last dimension.
+
+    P(i) = probs[i] / sum of probs along the last dimension, or softmax(logits); samples are indices (int64).
+
+    >>> import pullback
+    >>> pullback.distributions.Categorical(pullback.tensor([1., 3.])).probs
+    tensor([0.2500, 0.7500])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True

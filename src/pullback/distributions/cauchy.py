@@ -15,7 +15,14 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The ratio of two centred normal variables, scaled by `scale` and moved by `loc`; it has no mean."""
+    """The ratio of two centred normal variables, scaled by `scale` and moved by `loc`; it has no mean.
+
+    p(x) = 1 / (pi * scale * (1 + ((x - loc) / scale) ** 2)).
+
+    >>> import pullback
+    >>> pullback.distributions.Cauchy(0.0, 1.0).cdf(pullback.tensor(0.))
+    tensor(0.5000)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

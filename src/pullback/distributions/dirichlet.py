@@ -40,7 +40,14 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """Random probabilities: vectors on the simplex, with a concentration for each component."""
+    """Random probabilities: vectors on the simplex, with a concentration for each component.
+
+    Points of the last dimension sum to 1. p(x) = product of x_i ** (a_i - 1) / B(a).
+
+    >>> import pullback
+    >>> pullback.distributions.Dirichlet(pullback.tensor([1., 3.])).mean
+    tensor([0.2500, 0.7500])
+    """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex

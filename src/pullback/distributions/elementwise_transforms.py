@@ -19,7 +19,14 @@ from pullback.tensor.tensor import Tensor
 
 
 class ExpTransform(Transform):
-    """y = exp(x)."""
+    """y = exp(x).
+
+    y = exp(x).
+
+    >>> import pullback
+    >>> pullback.distributions.ExpTransform()(pullback.tensor(0.))
+    tensor(1.)
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -42,7 +49,14 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """y = x**exponent, for positive x."""
+    """y = x**exponent, for positive x.
+
+    y = x ** exponent, x > 0.
+
+    >>> import pullback
+    >>> pullback.distributions.PowerTransform(pullback.tensor(2.))(pullback.tensor(3.))
+    tensor(9.)
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -81,7 +95,14 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x)), kept off 0 and 1 so that its inverse is finite."""
+    """y = 1 / (1 + exp(-x)), kept off 0 and 1 so that its inverse is finite.
+
+    y = 1 / (1 + exp(-x)).
+
+    >>> import pullback
+    >>> pullback.distributions.SigmoidTransform()(pullback.tensor(0.))
+    tensor(0.5000)
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -130,7 +151,14 @@ class SoftplusTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """y = tanh(x)."""
+    """y = tanh(x).
+
+    y = tanh(x).
+
+    >>> import pullback
+    >>> pullback.distributions.TanhTransform()(pullback.tensor(0.))
+    tensor(0.)
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -172,7 +200,14 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale * x."""
+    """y = loc + scale * x.
+
+    y = loc + scale * x.
+
+    >>> import pullback
+    >>> pullback.distributions.AffineTransform(1.0, 2.0)(pullback.tensor(3.))
+    tensor(7.)
+    """
 
     bijective = True
 

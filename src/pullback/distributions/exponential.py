@@ -16,7 +16,14 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times of events that come at a `rate`."""
+    """Waiting times of events that come at a `rate`.
+
+    p(x) = rate * exp(-rate * x), x >= 0.
+
+    >>> import pullback
+    >>> pullback.distributions.Exponential(2.0).mean
+    tensor(0.5000)
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -18,7 +18,14 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogits):
-    """The number of failures before the first success."""
+    """The number of failures before the first success.
+
+    P(k) = (1 - p) ** k * p, k = 0, 1, ... failures before the first success.
+
+    >>> import pullback
+    >>> pullback.distributions.Geometric(0.25).mean
+    tensor(3.)
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer

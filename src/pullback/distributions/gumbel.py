@@ -18,7 +18,14 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The limit of maxima of many samples: loc - scale * log(-log(uniform))."""
+    """The limit of maxima of many samples: loc - scale * log(-log(uniform)).
+
+    p(x) = exp(-z - exp(-z)) / scale, z = (x - loc) / scale.
+
+    >>> import pullback
+    >>> pullback.distributions.Gumbel(0.0, 1.0).cdf(pullback.tensor(0.))
+    tensor(0.3679)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -15,7 +15,14 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """Density exp(-|x - loc| / scale) / (2 scale)."""
+    """Density exp(-|x - loc| / scale) / (2 scale).
+
+    p(x) = exp(-|x - loc| / scale) / (2 * scale).
+
+    >>> import pullback
+    >>> pullback.distributions.Laplace(0.0, 1.0).variance
+    tensor(2.)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

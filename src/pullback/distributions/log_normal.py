@@ -15,7 +15,14 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """exp of a normal variable with mean `loc` and standard deviation `scale`."""
+    """exp of a normal variable with mean `loc` and standard deviation `scale`.
+
+    exp of a normal number of mean `loc` and deviation `scale`.
+
+    >>> import pullback
+    >>> pullback.distributions.LogNormal(0.0, 1.0).mean
+    tensor(1.6487)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive

@@ -21,7 +21,14 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Distribution):
-    """How often each category comes up among `total_count` draws; the count is one number for the whole batch."""
+    """How often each category comes up among `total_count` draws; the count is one number for the whole batch.
+
+    How often each class is drawn in `total_count` draws. P(k) = n! / (k_1! ... k_m!) * product of p_i ** k_i.
+
+    >>> import pullback
+    >>> pullback.distributions.Multinomial(4, pullback.tensor([1., 3.])).mean
+    tensor([1., 3.])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int

@@ -16,7 +16,14 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogits):
-    """The number of successes, each with probability `probs`, before `total_count` failures."""
+    """The number of successes, each with probability `probs`, before `total_count` failures.
+
+    Successes before `total_count` failures. P(k) = C(k + r - 1, k) * (1 - p) ** r * p ** k.
+
+    >>> import pullback
+    >>> pullback.distributions.NegativeBinomial(2, 0.5).mean
+    tensor(2.)
+    """
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),

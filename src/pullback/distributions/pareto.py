@@ -16,7 +16,14 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """Values above `scale` whose tail falls as x**-alpha: scale * exp(Exponential(alpha))."""
+    """Values above `scale` whose tail falls as x**-alpha: scale * exp(Exponential(alpha)).
+
+    p(x) = alpha * scale ** alpha / x ** (alpha + 1), x >= scale.
+
+    >>> import pullback
+    >>> pullback.distributions.Pareto(1.0, 2.0).mean
+    tensor(2.)
+    """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
     _event_dims_of_parameters = {"scale": 0, "alpha": 0}

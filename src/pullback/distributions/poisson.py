@@ -16,7 +16,14 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """Counts of independent events that come at a `rate`."""
+    """Counts of independent events that come at a `rate`.
+
+    P(k) = rate ** k * exp(-rate) / k!.
+
+    >>> import pullback
+    >>> pullback.distributions.Poisson(3.0).mean
+    tensor(3.)
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

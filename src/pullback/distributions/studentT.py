@@ -16,7 +16,14 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """A standard normal variable over the root of Chi2(df) / df, scaled and moved."""
+    """A standard normal variable over the root of Chi2(df) / df, scaled and moved.
+
+    p(x) is proportional to (1 + z ** 2 / df) ** (-(df + 1) / 2), z = (x - loc) / scale.
+
+    >>> import pullback
+    >>> pullback.distributions.StudentT(4.0).variance
+    tensor(2.)
+    """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -15,7 +15,14 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """Uniform distributions on [low, high)."""
+    """Uniform distributions on [low, high).
+
+    p(x) = 1 / (high - low), low <= x < high.
+
+    >>> import pullback
+    >>> pullback.distributions.Uniform(0.0, 2.0).mean
+    tensor(1.)
+    """
 
     has_rsample = True
     _event_dims_of_parameters = {"low": 0, "high": 0}

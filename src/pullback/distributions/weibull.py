@@ -17,7 +17,14 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """scale * x**(1 / concentration) for a standard exponential variable x."""
+    """scale * x**(1 / concentration) for a standard exponential variable x.
+
+    p(x) = k / scale * (x / scale) ** (k - 1) * exp(-(x / scale) ** k), k = `concentration`.
+
+    >>> import pullback
+    >>> pullback.distributions.Weibull(1.0, 1.0).mean
+    tensor(1.)
+    """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

@@ -80,13 +80,27 @@ def silu(input: Tensor, inplace: bool = False) -> Any:
 
 
 def mish(input: Tensor, inplace: bool = False) -> Any:
-    """Compute input * tanh(softplus(input))."""
+    """Compute input * tanh(softplus(input)).
+
+    Any shape; `inplace` writes the result into the input. y = input * tanh(ln(1 + exp(input))).
+
+    >>> import pullback
+    >>> pullback.nn.functional.mish(pullback.tensor([-1., 2.]))
+    tensor([-0.3034,  1.9440])
+    """
     return _apply(G.mish, inplace, input)
 
 
 @declare(functional=True)
 def relu6(input: Tensor, inplace: bool = False) -> Any:
-    """Clamp to [0, 6]."""
+    """Clamp to [0, 6].
+
+    Any shape; `inplace` writes the result into the input. y = min(max(0, input), 6).
+
+    >>> import pullback
+    >>> pullback.nn.functional.relu6(pullback.tensor([-1., 2., 8.]))
+    tensor([0., 2., 6.])
+    """
     return _apply(G.hardtanh, inplace, input, 0, 6)
 
 
@@ -106,12 +120,26 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
-    """Compute clamp(input + 3, 0, 6) / 6."""
+    """Compute clamp(input + 3, 0, 6) / 6.
+
+    Any shape; `inplace` writes the result into the input. y = min(max(input + 3, 0), 6) / 6.
+
+    >>> import pullback
+    >>> pullback.nn.functional.hardsigmoid(pullback.tensor([-4., 0., 3.]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     return _apply(G.hardsigmoid, inplace, input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Any:
-    """Compute input * clamp(input + 3, 0, 6) / 6."""
+    """Compute input * clamp(input + 3, 0, 6) / 6.
+
+    Any shape; `inplace` writes the result into the input. y = input * min(max(input + 3, 0), 6) / 6.
+
+    >>> import pullback
+    >>> pullback.nn.functional.hardswish(pullback.tensor([-4., 1., 3.]))
+    tensor([-0.0000, 0.6667, 3.0000])
+    """
     return _apply(G.hardswish, inplace, input)
 
 
@@ -181,7 +209,14 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 @declare(found="torch")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
-    """Elements above `threshold` as they are, `value` for the rest."""
+    """Elements above `threshold` as they are, `value` for the rest.
+
+    Any shape; `inplace` writes the result into the input. y = input where input > threshold, else value.
+
+    >>> import pullback
+    >>> pullback.nn.functional.threshold(pullback.tensor([0.5, 2.]), 1.0, 0.0)
+    tensor([0., 2.])
+    """
     return _apply(G.threshold, inplace, input, threshold, value)
 
 
@@ -193,7 +228,14 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Any:
 
 @declare(bare=True, functional=True, written_in="c", found="torch and method")
 def prelu(input: Tensor, weight: Tensor) -> Any:
-    """Positive elements as they are, the rest times `weight`: one number, or one per channel."""
+    """Positive elements as they are, the rest times `weight`: one number, or one per channel.
+
+    `weight` has one element, or one for each channel (dimension 1). y = input where input > 0, else weight * input.
+
+    >>> import pullback
+    >>> pullback.nn.functional.prelu(pullback.tensor([-1., 2.]), pullback.tensor(0.25))
+    tensor([-0.2500,  2.0000])
+    """
     if type(weight) is not Tensor and is_foreign(weight):
         return ask_foreign(prelu, (input, weight))
     shape = input._array.shape
@@ -259,11 +301,25 @@ def rrelu_(
 
 @declare(functional=True)
 def tanhshrink(input: Tensor) -> Any:
-    """Compute input - tanh(input)."""
+    """Compute input - tanh(input).
+
+    Any shape. y = input - tanh(input).
+
+    >>> import pullback
+    >>> pullback.nn.functional.tanhshrink(pullback.tensor([0., 1.]))
+    tensor([0.0000, 0.2384])
+    """
     return G.sub(input, G.tanh(input))
 
 
 @declare(functional=True)
 def softsign(input: Tensor) -> Any:
-    """Compute input / (1 + |input|)."""
+    """Compute input / (1 + |input|).
+
+    Any shape. y = input / (1 + |input|).
+
+    >>> import pullback
+    >>> pullback.nn.functional.softsign(pullback.tensor([-1., 3.]))
+    tensor([-0.5000,  0.7500])
+    """
     return G.div(input, G.add(G.abs(input), 1))

@@ -311,7 +311,15 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The slack by which other classes come within `margin` of the target's class."""
+    """The slack by which other classes come within `margin` of the target's class.
+
+    `input` is (N, C) or (C,), `target` (N,) or () of classes. loss = sum over i != y of max(0, weight[y] * (margin -
+    x[y] + x[i])) ** p / C.
+
+    >>> import pullback
+    >>> pullback.nn.functional.multi_margin_loss(pullback.tensor([0., 0.]), pullback.tensor(1))
+    tensor(0.5000)
+    """
     number = _reduction(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")

@@ -194,7 +194,16 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | No
 
 @declare(bare=True, found="method")
 def type(input: Tensor, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
-    """The name of the tensor's type, or the tensor in another type."""
+    """The name of the tensor's type, or the tensor in another type.
+
+    Without `dtype` a string; a dtype, or the name of a tensor type, converts.
+
+    >>> import pullback
+    >>> pullback.ones(2).type()
+    'pullback.FloatTensor'
+    >>> pullback.tensor([1.5]).type(pullback.int64)
+    tensor([1])
+    """
     if dtype is None:
         return describe_type(input)
     if isinstance(dtype, str):
@@ -219,7 +228,14 @@ def _dtype_of_type(kind: Any) -> dtype:
 
 @declare(bare=True, found="method")
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of `other`."""
+    """The tensor in the dtype of `other`.
+
+    The tensor itself where it has that dtype already.
+
+    >>> import pullback
+    >>> pullback.tensor([1, 2]).type_as(pullback.ones(1))
+    tensor([1., 2.])
+    """
     if builtins.type(other) is not Tensor and answers("type_as", "other", other):
         return ask_foreign(type_as, (input, other))
     return to(input, other.dtype)
@@ -252,19 +268,40 @@ def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
 
 @declare(bare=True, structure="elementwise", found="method")
 def double(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor as float64."""
+    """The tensor as float64.
+
+    The tensor itself where it is float64 already; gradients flow through a conversion.
+
+    >>> import pullback
+    >>> pullback.tensor([1, 2]).double()
+    tensor([1., 2.], dtype=pullback.float64)
+    """
     return _cast(input, float64, memory_format)
 
 
 @declare(bare=True, structure="elementwise", found="method")
 def float(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor as float32."""
+    """The tensor as float32.
+
+    The tensor itself where it is float32 already; gradients flow through a conversion.
+
+    >>> import pullback
+    >>> pullback.tensor([1, 2]).float()
+    tensor([1., 2.])
+    """
     return _cast(input, float32, memory_format)
 
 
 @declare(bare=True, structure="elementwise", found="method")
 def half(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor as float16."""
+    """The tensor as float16.
+
+    The tensor itself where it is float16 already; gradients flow through a conversion.
+
+    >>> import pullback
+    >>> pullback.tensor([1, 2]).half()
+    tensor([1., 2.], dtype=pullback.float16)
+    """
     return _cast(input, float16, memory_format)
 
 
@@ -276,13 +313,27 @@ def method_bfloat16(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @declare(bare=True, found="method")
 def long(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor as int64."""
+    """The tensor as int64.
+
+    The tensor itself where it is int64 already; fractions are cut off.
+
+    >>> import pullback
+    >>> pullback.tensor([1.5, -1.5]).long()
+    tensor([ 1, -1])
+    """
     return _cast(input, int64, memory_format)
 
 
 @declare(bare=True, found="method")
 def int(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor as int32."""
+    """The tensor as int32.
+
+    The tensor itself where it is int32 already; fractions are cut off.
+
+    >>> import pullback
+    >>> pullback.tensor([1.5, -1.5]).int()
+    tensor([ 1, -1], dtype=pullback.int32)
+    """
     return _cast(input, int32, memory_format)
 
 
@@ -306,7 +357,14 @@ def byte(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @declare(found="method")
 def bool(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor as bool."""
+    """The tensor as bool.
+
+    The tensor itself where it is bool already; everything but zero is True, nan too.
+
+    >>> import pullback
+    >>> pullback.tensor([0., 2.]).bool()
+    tensor([False,  True])
+    """
     return _cast(input, bool_, memory_format)
 
 
@@ -343,7 +401,14 @@ def is_complex(input: Tensor) -> Any:
 
 @declare(bare=True, found="torch and method")
 def is_floating_point(input: Tensor) -> Any:
-    """Whether the elements are floating-point numbers."""
+    """Whether the elements are floating-point numbers.
+
+    True for float16, bfloat16, float32, float64 and the 8-bit ones; complex dtypes are not.
+
+    >>> import pullback
+    >>> pullback.ones(2).is_floating_point()
+    True
+    """
     return input.dtype.is_floating_point
 
 

@@ -47,7 +47,14 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
 
 
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """As `cholesky`, with the order of the first minor that is not positive instead of an error."""
+    """As `cholesky`, with the order of the first minor that is not positive instead of an error.
+
+    `info` is 0 where it succeeded; `check_errors` raises nonetheless.
+
+    >>> import pullback
+    >>> pullback.linalg.cholesky_ex(pullback.tensor([[4.]])).info
+    tensor(0, dtype=pullback.int32)
+    """
     return named_results("linalg_cholesky_ex", G.linalg_cholesky_ex, A, upper=upper, check_errors=check_errors, out=out)
 
 
@@ -94,7 +101,14 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 @declare(autocast="float32", out_dtype="c_types")
 def linalg_svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
-    """The singular values, in descending order."""
+    """The singular values, in descending order.
+
+    A is (*, n, m), the result (*, min(n, m)) and real.
+
+    >>> import pullback
+    >>> pullback.linalg.svdvals(pullback.tensor([[3., 0.], [0., 4.]]))
+    tensor([4., 3.])
+    """
     result = G.linalg_svd(A, False, driver=driver)[1] if _is_differentiated(A) else G.singular_values(A)
     return result if out is None else write_out("linalg_svdvals", out, result)
 
@@ -148,19 +162,40 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 @declare(autocast="float32", out_dtype="c_types")
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
-    """The eigenvalues of a Hermitian matrix, ascending."""
+    """The eigenvalues of a Hermitian matrix, ascending.
+
+    A is (*, n, n), the result (*, n) and real; one triangle is read, `UPLO`.
+
+    >>> import pullback
+    >>> pullback.linalg.eigvalsh(pullback.tensor([[2., 0.], [0., 1.]]))
+    tensor([1., 2.])
+    """
     result = G.linalg_eigh(A, UPLO)[0] if _is_differentiated(A) else G.hermitian_eigenvalues(A, UPLO)
     return result if out is None else write_out("linalg_eigvalsh", out, result)
 
 
 def linalg_eig(A: Tensor, *, out: Any = None) -> Any:
-    """The eigenvalues and the eigenvectors of a square matrix, always complex."""
+    """The eigenvalues and the eigenvectors of a square matrix, always complex.
+
+    A is (*, n, n); the results are (*, n) and (*, n, n). A V = V diag(L), columns of V of norm 1 up to their phase.
+
+    >>> import pullback
+    >>> pullback.linalg.eig(pullback.tensor([[2., 0.], [0., 3.]])).eigenvalues
+    tensor([2.+0.j, 3.+0.j])
+    """
     return named_results("linalg_eig", G.linalg_eig, A, out=out)
 
 
 @declare(autocast="float32")
 def linalg_eigvals(A: Tensor, *, out: Any = None) -> Tensor:
-    """The eigenvalues of a square matrix, always complex."""
+    """The eigenvalues of a square matrix, always complex.
+
+    A is (*, n, n), the result (*, n) in no certain order.
+
+    >>> import pullback
+    >>> pullback.linalg.eigvals(pullback.tensor([[2., 0.], [0., 3.]]))
+    tensor([2.+0.j, 3.+0.j])
+    """
     result = G.linalg_eig(A)[0] if _is_differentiated(A) else G.eigenvalues(A)
     return result if out is None else write_out("linalg_eigvals", out, result)
 
@@ -180,7 +215,14 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 @interceptable
 @declare(out_dtype="c_types", returns="LU pivots")
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """L and U in one matrix, and the pivots."""
+    """L and U in one matrix, and the pivots.
+
+    A is (*, n, m); `LU` holds L below and U on and above the diagonal, `pivots` (int32) the rows exchanged, from 1.
+
+    >>> import pullback
+    >>> pullback.linalg.lu_factor(pullback.tensor([[1., 2.], [4., 4.]])).pivots
+    tensor([2, 2], dtype=pullback.int32)
+    """
     LU, pivots, info = G.linalg_lu_factor_ex(A, pivot=pivot)
     failed = [int(value) for value in info._array.reshape(-1) if value]
     if failed:

@@ -54,7 +54,15 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
 @declare(functional=True, written_in="c", found="torch")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distances of all pairs of rows of a matrix."""
+    """The p-norm distances of all pairs of rows of a matrix.
+
+    `input` is (N, M); the result (N * (N - 1) / 2,) holds the pairs i < j in order. y = (sum over k of |x[i, k] - x[j,
+    k]| ** p) ** (1 / p).
+
+    >>> import pullback
+    >>> pullback.nn.functional.pdist(pullback.tensor([[0., 0.], [3., 4.]]))
+    tensor([5.])
+    """
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if not is_float_or_complex(input._array.dtype):

@@ -20,7 +20,14 @@ def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The input where the target is 1, what it falls short of `margin` where the target is -1."""
+    """The input where the target is 1, what it falls short of `margin` where the target is -1.
+
+    `input` and `target` (1 or -1) broadcast. loss = x where y = 1, max(0, margin - x) where y = -1.
+
+    >>> import pullback
+    >>> pullback.nn.functional.hinge_embedding_loss(pullback.tensor([0.5, 0.5]), pullback.tensor([1., -1.]))
+    tensor(0.5000)
+    """
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
@@ -36,7 +43,14 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """What `input1` falls short of ranking before (target 1) or behind (target -1) `input2` by `margin`."""
+    """What `input1` falls short of ranking before (target 1) or behind (target -1) `input2` by `margin`.
+
+    All three have one shape. loss = max(0, -target * (input1 - input2) + margin).
+
+    >>> import pullback
+    >>> pullback.nn.functional.margin_ranking_loss(pullback.tensor([1.]), pullback.tensor([3.]), pullback.tensor([1.]))
+    tensor(2.)
+    """
     number = _reduction(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
@@ -56,7 +70,15 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """One less the cosine where the target is 1, the cosine above `margin` where it is -1."""
+    """One less the cosine where the target is 1, the cosine above `margin` where it is -1.
+
+    Inputs (N, D) or (D,), target (N,) or (). loss = 1 - cos(x1, x2), or max(0, cos(x1, x2) - margin).
+
+    >>> import pullback
+    >>> x1, x2 = pullback.tensor([1., 0.]), pullback.tensor([0., 1.])
+    >>> pullback.nn.functional.cosine_embedding_loss(x1, x2, pullback.tensor(1.))
+    tensor(1.)
+    """
     number = _reduction(reduction, size_average, reduce)
     first: Any = input1
     second: Any = input2

@@ -60,7 +60,14 @@ def reflected_pow(input: Tensor, other: Any) -> Any:
 
 @declare(bare=True, structure="elementwise", found="torch and method")
 def square(input: Tensor, *, out: Any = None) -> Any:
-    """Multiply by itself."""
+    """Multiply by itself.
+
+    Any shape; integers stay integers. y = input ** 2.
+
+    >>> import pullback
+    >>> pullback.square(pullback.tensor([-2., 3.]))
+    tensor([4., 9.])
+    """
     return G.pow_scalar(input, 2, out=out)
 
 

@@ -35,7 +35,15 @@ def fft_fft(
 def fft_ifft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The inverse transform along one dimension."""
+    """The inverse transform along one dimension.
+
+    `n` cuts or fills the input to that size; `norm` is "backward" (divide here by n), "ortho" or "forward". y[j] = sum
+    over k of x[k] * exp(2 * pi * i * j * k / n) / n.
+
+    >>> import pullback
+    >>> pullback.fft.ifft(pullback.tensor([4., 0., 0., 0.])).real
+    tensor([1., 1., 1., 1.])
+    """
     dim = dim if axis is None else axis
     return _finish("fft_ifft", out, _transform(input, n, dim, norm, forward=False))
 
@@ -68,7 +76,15 @@ def fft_ihfft(
 def fft_irfft(
     input: Tensor, n: Any = None, dim: int = -1, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The inverse of `rfft`; `n` is the size of the result."""
+    """The inverse of `rfft`; `n` is the size of the result.
+
+    Half of a spectrum, n // 2 + 1 numbers, gives n real ones, an even number unless `n` says otherwise; `norm` as for
+    `ifft`.
+
+    >>> import pullback
+    >>> pullback.fft.irfft(pullback.tensor([4., 0., 0.]))
+    tensor([1., 1., 1., 1.])
+    """
     dim = dim if axis is None else axis
     return _finish("fft_irfft", out, _from_half(input, n, dim, _scale(_INVERSE, norm), conjugate=False))
 
@@ -113,7 +129,15 @@ def _from_half(input: Tensor, n: Any, dim: int, scale: str, *, conjugate: bool) 
 def fft_fftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The transform over several dimensions."""
+    """The transform over several dimensions.
+
+    `s` are the sizes to cut or fill to, `dim` the dimensions, all unless given; `norm` as for `fft`.
+
+    >>> import pullback
+    >>> pullback.fft.fftn(pullback.ones(2, 2))
+    tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     dim = dim if axis is None else axis
     dims, sizes = _several(input, s, dim)
     tensor = _resized(_complex(input), dims, sizes)
@@ -123,7 +147,15 @@ def fft_fftn(
 def fft_ifftn(
     input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The inverse transform over several dimensions."""
+    """The inverse transform over several dimensions.
+
+    `s` are the sizes to cut or fill to, `dim` the dimensions, all unless given; `norm` as for `ifft`.
+
+    >>> import pullback
+    >>> pullback.fft.ifftn(pullback.ones(2, 2))
+    tensor([[1.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     dim = dim if axis is None else axis
     dims, sizes = _several(input, s, dim)
     tensor = _resized(_complex(input), dims, sizes)
@@ -199,7 +231,15 @@ def _several_from_half(name: str, input: Tensor, s: Any, dim: Any, scale: str, *
 def fft_fft2(
     input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The transform over two dimensions."""
+    """The transform over two dimensions.
+
+    `s` are the sizes to cut or fill to, `dim` the two dimensions, `norm` as for `fft`.
+
+    >>> import pullback
+    >>> pullback.fft.fft2(pullback.ones(2, 2))
+    tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     dim = dim if axis is None else axis
     return fft_fftn(input, s, dim, norm, out=out)
 
@@ -207,7 +247,15 @@ def fft_fft2(
 def fft_ifft2(
     input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The inverse transform over two dimensions."""
+    """The inverse transform over two dimensions.
+
+    `s` are the sizes to cut or fill to, `dim` the two dimensions, `norm` as for `ifft`.
+
+    >>> import pullback
+    >>> pullback.fft.ifft2(pullback.ones(2, 2))
+    tensor([[1.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]])
+    """
     dim = dim if axis is None else axis
     return fft_ifftn(input, s, dim, norm, out=out)
 
@@ -215,7 +263,14 @@ def fft_ifft2(
 def fft_rfft2(
     input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The transform of real numbers over two dimensions, the last without its conjugate half."""
+    """The transform of real numbers over two dimensions, the last without its conjugate half.
+
+    `s` are the sizes to cut or fill to, `dim` the two dimensions, `norm` as for `fft`; the last one becomes n // 2 + 1.
+
+    >>> import pullback
+    >>> pullback.fft.rfft2(pullback.ones(4, 4)).shape
+    pullback.Size([4, 3])
+    """
     dim = dim if axis is None else axis
     return fft_rfftn(input, s, dim, norm, out=out)
 
@@ -223,7 +278,14 @@ def fft_rfft2(
 def fft_irfft2(
     input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The inverse of `rfft2`."""
+    """The inverse of `rfft2`.
+
+    `s` are the sizes of the result, `dim` the two dimensions, `norm` as for `ifft`.
+
+    >>> import pullback
+    >>> pullback.fft.irfft2(pullback.ones(4, 3)).shape
+    pullback.Size([4, 4])
+    """
     dim = dim if axis is None else axis
     return fft_irfftn(input, s, dim, norm, out=out)
 
@@ -257,7 +319,14 @@ def fft_fftshift(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 
 def fft_ifftshift(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    `dim` are the dimensions, all unless given; each is rolled by -(n // 2).
+
+    >>> import pullback
+    >>> pullback.fft.ifftshift(pullback.tensor([-1, 0, 1]))
+    tensor([ 0,  1, -1])
+    """
     dim = dim if axis is None else axis
     dims = _shifted_dims(input, dim)
     return G.roll(input, tuple([(input._array.shape[d] + 1) // 2 for d in dims]), dims)
@@ -276,7 +345,14 @@ def fft_fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
 
 
 def fft_rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
-    """The frequencies of a one-sided transform."""
+    """The frequencies of a one-sided transform.
+
+    `d` is the time between samples. y[k] = k / (n * d), k from 0 to n // 2.
+
+    >>> import pullback
+    >>> pullback.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
     _check_points(n)
     wanted = _frequency_dtype("rfftfreq", options.pop("dtype", None))
     return finish("fft_rfftfreq", fft_frequencies(n, d, wanted, True), options)

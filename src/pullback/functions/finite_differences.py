@@ -55,7 +55,14 @@ def diff(
 
 @declare(found="torch")
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: Any = None) -> Any:
-    """The integral along `dim` by the trapezoidal rule, at points `x` or `dx` apart."""
+    """The integral along `dim` by the trapezoidal rule, at points `x` or `dx` apart.
+
+    The result lacks `dim`. integral = sum over i of (x[i + 1] - x[i]) * (y[i] + y[i + 1]) / 2.
+
+    >>> import pullback
+    >>> pullback.trapezoid(pullback.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
     dim = dim if axis is None else axis
     _require_dim(y)
     _refuse_bools("trapezoid", y, x)

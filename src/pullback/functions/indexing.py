@@ -465,7 +465,14 @@ def _write_unrecorded(input: Tensor, index: Any, values: Any) -> None:
 
 @declare(found="torch and method")
 def select(input: Tensor, dim: int, index: Any) -> Tensor:
-    """A view at one position of a dimension."""
+    """A view at one position of a dimension.
+
+    The result lacks `dim`, and shares the memory of `input`; `index` may be negative.
+
+    >>> import pullback
+    >>> pullback.select(pullback.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
     return G.select(input, dim, as_int(index))
 
 

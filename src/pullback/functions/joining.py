@@ -72,7 +72,14 @@ def _check_cat_shape(first: tuple[int, ...], shape: tuple[int, ...], dim: int, p
 
 @declare(found="torch")
 def concat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
-    """As `cat`."""
+    """As `cat`.
+
+    The tensors have the same sizes except along `dim`, where the result has the sum of their sizes.
+
+    >>> import pullback
+    >>> pullback.concat([pullback.tensor([1]), pullback.tensor([2, 3])])
+    tensor([1, 2, 3])
+    """
     return cat(tensors, dim, out=out, axis=axis)
 
 

@@ -206,7 +206,14 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None,
     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The negative log likelihood of counts with a Poisson distribution; `full` adds Stirling's term."""
+    """The negative log likelihood of counts with a Poisson distribution; `full` adds Stirling's term.
+
+    `input` and `target` have one shape. loss = exp(x) - y * x, or x - y * ln(x + eps) without `log_input`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.poisson_nll_loss(pullback.tensor([0.]), pullback.tensor([2.]))
+    tensor(1.)
+    """
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
@@ -224,7 +231,15 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """The negative log likelihood of targets with a Gaussian distribution of variance `var`, kept above `eps`."""
+    """The negative log likelihood of targets with a Gaussian distribution of variance `var`, kept above `eps`.
+
+    All have one shape, or `var` lacks the last dimension. loss = (ln(var) + (x - y) ** 2 / var) / 2; `full` adds ln(2 *
+    pi) / 2.
+
+    >>> import pullback
+    >>> pullback.nn.functional.gaussian_nll_loss(pullback.tensor([1.]), pullback.tensor([2.]), pullback.tensor([1.]))
+    tensor(0.5000)
+    """
     return _gaussian_nll(input, target, var, full, eps, reduction, lambda variance: P.any(variance < 0).item())
 
 

@@ -30,7 +30,14 @@ def det(input: Tensor) -> Tensor:
 
 
 def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """The sign of the determinant and the logarithm of its magnitude."""
+    """The sign of the determinant and the logarithm of its magnitude.
+
+    A is (*, n, n), both results (*). det(A) = sign * exp(logabsdet), without overflow.
+
+    >>> import pullback
+    >>> pullback.linalg.slogdet(pullback.tensor([[-2.]])).sign
+    tensor(-1.)
+    """
     return named_results("linalg_slogdet", G.linalg_slogdet, A, out=out)
 
 
@@ -84,7 +91,14 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """As `inv`, with the position of the zero pivot of a singular matrix instead of an error."""
+    """As `inv`, with the position of the zero pivot of a singular matrix instead of an error.
+
+    `info` is 0 where the matrix could be inverted; `check_errors` raises nonetheless.
+
+    >>> import pullback
+    >>> pullback.linalg.inv_ex(pullback.tensor([[4.]])).inverse
+    tensor([[0.2500]])
+    """
     return named_results("linalg_inv_ex", G.linalg_inv_ex, A, check_errors=check_errors, out=out)
 
 
@@ -122,7 +136,15 @@ def linalg_matrix_rank(
     input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None,
     A: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The number of singular values that do not count as zero."""
+    """The number of singular values that do not count as zero.
+
+    Those below max(atol, rtol * the largest) do not count; rtol is max(n, m) * eps of the dtype unless given. A is (*,
+    n, m), the result (*).
+
+    >>> import pullback
+    >>> pullback.linalg.matrix_rank(pullback.ones(3, 3))
+    tensor(1)
+    """
     input = input if A is None else A
     if isinstance(tol, bool):
         tol, hermitian = None, tol
@@ -229,5 +251,12 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """A view of the diagonals of matrices."""
+    """A view of the diagonals of matrices.
+
+    (*, n, m) with the dimensions `dim1` and `dim2` becomes (*, the diagonal's size); `offset` moves to the right.
+
+    >>> import pullback
+    >>> pullback.linalg.diagonal(pullback.eye(2))
+    tensor([1., 1.])
+    """
     return G.diagonal(A, offset, dim1, dim2)

@@ -349,7 +349,14 @@ def cross(input: Tensor, other: Tensor, dim: Any = None, *, out: Any = None, axi
 
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None, axis: Any = None) -> Tensor:
-    """The cross product along `dim`; the other dimensions broadcast."""
+    """The cross product along `dim`; the other dimensions broadcast.
+
+    `dim` has size 3. y = (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]).
+
+    >>> import pullback
+    >>> pullback.linalg.cross(pullback.tensor([1., 0., 0.]), pullback.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
     dim = dim if axis is None else axis
     ndim = input._array.ndim
     if ndim == other._array.ndim and -ndim <= dim < ndim:

@@ -33,21 +33,42 @@ def new_zeros(input: Tensor, *size: Any, **options: Any) -> Tensor:
 @overridable
 @declare(without_gradient=True, method_alone=True, found="method")
 def new_ones(input: Tensor, *size: Any, **options: Any) -> Tensor:
-    """Ones of a given shape, in the dtype of this tensor."""
+    """Ones of a given shape, in the dtype of this tensor.
+
+    `dtype`, `device` and `requires_grad` replace what this tensor has; the size is given as numbers or a tuple.
+
+    >>> import pullback
+    >>> pullback.tensor([1, 2]).new_ones(3)
+    tensor([1, 1, 1])
+    """
     return creation.ones(*size, **_options(input, options))
 
 
 @overridable
 @declare(without_gradient=True, method_alone=True, found="method")
 def new_empty(input: Tensor, *size: Any, **options: Any) -> Tensor:
-    """Uninitialised memory of a given shape, in the dtype of this tensor."""
+    """Uninitialised memory of a given shape, in the dtype of this tensor.
+
+    `dtype`, `device` and `requires_grad` replace what this tensor has; the size is given as numbers or a tuple.
+
+    >>> import pullback
+    >>> pullback.tensor([1.5]).new_empty(2, 3).shape
+    pullback.Size([2, 3])
+    """
     return creation.empty(*size, **_options(input, options))
 
 
 @overridable
 @declare(without_gradient=True, method_alone=True, found="method")
 def new_full(input: Tensor, size: Any, fill_value: Any, **options: Any) -> Tensor:
-    """One value in a given shape, in the dtype of this tensor."""
+    """One value in a given shape, in the dtype of this tensor.
+
+    `dtype`, `device` and `requires_grad` replace what this tensor has.
+
+    >>> import pullback
+    >>> pullback.tensor([1, 2]).new_full((3,), 7)
+    tensor([7, 7, 7])
+    """
     return creation.full(size, fill_value, **_options(input, options))
 
 
@@ -60,7 +81,14 @@ def new_empty_strided(input: Tensor, size: Any, stride: Any, **options: Any) -> 
 
 @overridable
 def method_new_tensor(input: Tensor, data: Any, **options: Any) -> Tensor:
-    """A tensor of `data`, in the dtype of this tensor."""
+    """A tensor of `data`, in the dtype of this tensor.
+
+    The data are copied; `dtype`, `device` and `requires_grad` replace what this tensor has.
+
+    >>> import pullback
+    >>> pullback.tensor([1.5]).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
     return creation.tensor(data, **_options(input, options))
 
 

@@ -117,7 +117,15 @@ def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """The mean of each window of (N, C, L) or (C, L).
+
+    The result is (N, C, L_out), L_out = floor((L + 2 * padding - kernel_size) / stride) + 1; `stride` is the kernel's
+    size unless given. Padded zeros count unless `count_include_pad` is False.
+
+    >>> import pullback
+    >>> pullback.nn.functional.avg_pool1d(pullback.tensor([[1., 3., 5., 7.]]), 2)
+    tensor([[2., 6.]])
+    """
     if input._array.ndim not in (2, 3):
         raise RuntimeError(f"Expected 2D or 3D input to avg_pool1d, but got input of size {list(input._array.shape)}")
     kernel, stride, padding, dilation = _window("avg_pool1d", 1, kernel_size, stride, padding, 1)

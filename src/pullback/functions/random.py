@@ -189,7 +189,14 @@ def randperm(n: int, **options: Any) -> Tensor:
 @overridable
 @declare(without_gradient=True, structure="elementwise", found="torch")
 def rand_like(input: Tensor, **options: Any) -> Tensor:
-    """Uniform numbers in the shape of `input`."""
+    """Uniform numbers in the shape of `input`.
+
+    Drawn from [0, 1); `dtype`, `device` and `requires_grad` replace what `input` has.
+
+    >>> import pullback
+    >>> pullback.rand_like(pullback.ones(2, 3)).shape
+    pullback.Size([2, 3])
+    """
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
     draw.uniform_(made._array, generator=options.get("generator"))
     return _made("rand_like", made._array, options)
@@ -199,7 +206,14 @@ def rand_like(input: Tensor, **options: Any) -> Tensor:
 @overridable
 @declare(without_gradient=True, structure="elementwise", found="torch")
 def randn_like(input: Tensor, **options: Any) -> Tensor:
-    """Standard normal numbers in the shape of `input`."""
+    """Standard normal numbers in the shape of `input`.
+
+    Of mean 0 and variance 1; `dtype`, `device` and `requires_grad` replace what `input` has.
+
+    >>> import pullback
+    >>> pullback.randn_like(pullback.ones(2, 3)).shape
+    pullback.Size([2, 3])
+    """
     made = empty_like(input, dtype=options.get("dtype"), memory_format=options.get("memory_format"))
     draw.normal_(made._array, generator=options.get("generator"))
     return _made("randn_like", made._array, options)
@@ -364,7 +378,14 @@ def _plain(value: Any) -> Any:
 @draws("fill")
 @interceptable
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers."""
+    """Fill with normal numbers.
+
+    `mean` and `std` are numbers; `generator` gives the numbers, or the default one.
+
+    >>> import pullback
+    >>> pullback.empty(1000).normal_(5.0, 0.1).mean().round()
+    tensor(5.)
+    """
     return _fill(input, "NormalBackward0", lambda a: draw.normal_(a, mean, std, generator))
 
 
@@ -374,7 +395,14 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Ge
 def uniform_(
     input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **bounds: float
 ) -> Tensor:
-    """Fill with uniform numbers."""
+    """Fill with uniform numbers.
+
+    Drawn from [`from`, `to`), 0 and 1 unless given.
+
+    >>> import pullback
+    >>> pullback.empty(2, 3).uniform_().shape
+    pullback.Size([2, 3])
+    """
     low = bounds.get("from", bounds.get("a", from_))
     return _fill(input, "UniformBackward0", lambda a: draw.uniform_(a, low, bounds.get("b", to), generator))
 

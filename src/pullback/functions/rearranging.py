@@ -193,7 +193,15 @@ def _interleave_evenly(input: Tensor, times: int, dim: int) -> Tensor:
 
 @declare(found="torch and method")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Zeros with the last dimension along a diagonal of two new dimensions."""
+    """Zeros with the last dimension along a diagonal of two new dimensions.
+
+    (*, n) becomes (*, n + |offset|, n + |offset|), with the new dimensions at `dim1` and `dim2`.
+
+    >>> import pullback
+    >>> pullback.diag_embed(pullback.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
     ndim = input._array.ndim + 1
     first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if first == second:

@@ -44,7 +44,14 @@ def cumprod(input: Tensor, dim: Any = None, *, dtype: Any = None, out: Any = Non
 
 @declare(found="torch and method")
 def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
-    """The largest element up to each along `dim`, and its index."""
+    """The largest element up to each along `dim`, and its index.
+
+    Both results have the shape of `input`; of equal elements the last counts. y[i] = max of x[0], ..., x[i].
+
+    >>> import pullback
+    >>> pullback.cummax(pullback.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """
     if dim is None:
         dim = the_dim("cummax", axis)
     return named_results("cummax", G.cummax, input, dim, out=out)

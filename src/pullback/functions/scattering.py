@@ -50,7 +50,15 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @declare(complex32=True, bare=True, found="torch and method")
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """Overwrite every element with one value."""
+    """Overwrite every element with one value.
+
+    `value` is a number, or a tensor of one element through which a gradient flows; the gradient of what was there
+    before is zero.
+
+    >>> import pullback
+    >>> pullback.empty(2).fill_(3.0)
+    tensor([3., 3.])
+    """
     if not isinstance(value, TensorBase) and overwrite(write_value, input, value):
         return input
     if isinstance(value, (str, list, tuple, type(None))):
@@ -70,7 +78,14 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 @declare(complex32=True, bare=True, found="torch and method")
 def zero_(input: Tensor) -> Tensor:
-    """Overwrite every element with zero."""
+    """Overwrite every element with zero.
+
+    The gradient of what was there before is zero.
+
+    >>> import pullback
+    >>> pullback.ones(2).zero_()
+    tensor([0., 0.])
+    """
     if overwrite(write_value, input, 0):
         return input
     if fills_plainly(input):

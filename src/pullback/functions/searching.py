@@ -136,7 +136,15 @@ def _chosen(results: Any, inverse: bool, counts: bool) -> Any:
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The elements at positions along a dimension; the other dimensions are broadcast."""
+    """The elements at positions along a dimension; the other dimensions are broadcast.
+
+    `indices` (int64) come from `argsort` or `argmax`, for example; without `dim` both are flattened. For dim=1: y[i, j]
+    = input[i, indices[i, j]].
+
+    >>> import pullback
+    >>> pullback.take_along_dim(pullback.tensor([[10, 20]]), pullback.tensor([[1]]), 1)
+    tensor([[20]])
+    """
     dim = dim if axis is None else axis
     if indices._array.dtype.kind != "i" or indices._array.itemsize != 8:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")

@@ -115,7 +115,15 @@ def _as_if_new(alias: Tensor) -> Tensor:
 
 @declare(bare=True, found="method")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of `other`."""
+    """The same memory in the shape of `other`.
+
+    As `view(other.shape)`.
+
+    >>> import pullback
+    >>> pullback.arange(4).view_as(pullback.ones(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     if type(other) is not Tensor and answers("view_as", "other", other):
         return ask_foreign(view_as, (input, other))
     return G.view(input, other._array.shape)
@@ -211,7 +219,15 @@ def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> T
 
 @declare(bare=True, found="method")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of `other`, with dimensions of size 1 repeated."""
+    """A view in the shape of `other`, with dimensions of size 1 repeated.
+
+    As `expand(other.shape)`; no memory is copied.
+
+    >>> import pullback
+    >>> pullback.tensor([[1], [2]]).expand_as(pullback.ones(2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     if type(other) is not Tensor and answers("expand_as", "other", other):
         return ask_foreign(expand_as, (input, other))
     return G.expand(input, other._array.shape)
@@ -446,7 +462,14 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @declare(bare=True, found="method")
 def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in row-major order (or in that of `memory_format`)."""
+    """Whether the elements lie in row-major order (or in that of `memory_format`).
+
+    True where each stride is the product of the sizes behind it; `contiguous()` makes a copy that is.
+
+    >>> import pullback
+    >>> pullback.ones(2, 3).t().is_contiguous()
+    False
+    """
     array = input._array
     if format_name(memory_format) in ("channels_last", "channels_last_3d"):
         if not has_values(array):
@@ -538,7 +561,16 @@ def slice_inverse(
 
 @declare(found="torch and method")
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of the tensor's storage with the given geometry, in elements."""
+    """A view of the tensor's storage with the given geometry, in elements.
+
+    `size` and `stride` have a number for each dimension; element (i, j) is at storage_offset + i * stride[0] + j *
+    stride[1].
+
+    >>> import pullback
+    >>> pullback.as_strided(pullback.arange(6), (2, 2), (3, 1))
+    tensor([[0, 1],
+            [3, 4]])
+    """
     return G.as_strided(
         input,
         sizes((size,), "as_strided", "size"),
@@ -557,7 +589,14 @@ def numel(input: Tensor) -> int:
 
 @declare(found="torch")
 def is_tensor(obj: Any) -> bool:
-    """Whether `obj` is a tensor."""
+    """Whether `obj` is a tensor.
+
+    True for a Tensor and what inherits from it, also for a Parameter.
+
+    >>> import pullback
+    >>> pullback.is_tensor(pullback.ones(2)), pullback.is_tensor([1.0])
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 

@@ -59,7 +59,14 @@ def functional_log_softmax(input: Tensor, dim: Any = None, _stacklevel: int = 3,
 
 @declare(functional=True)
 def softmin(input: Tensor, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Softmax of the negative."""
+    """Softmax of the negative.
+
+    The shape stays, and `dim` sums to 1. y_i = exp(-x_i) / sum over j of exp(-x_j).
+
+    >>> import pullback
+    >>> pullback.nn.functional.softmin(pullback.tensor([0., 1.]), 0)
+    tensor([0.7311, 0.2689])
+    """
     return softmax(G.neg(input), _chosen_dim("softmin", input, dim, _stacklevel), dtype)
 
 

@@ -31,7 +31,14 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
 
 
 def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """As `solve`, with the position of the zero pivot of a singular matrix instead of an error."""
+    """As `solve`, with the position of the zero pivot of a singular matrix instead of an error.
+
+    `info` is 0 where the system could be solved; `check_errors` raises nonetheless.
+
+    >>> import pullback
+    >>> pullback.linalg.solve_ex(pullback.tensor([[4.]]), pullback.tensor([[8.]])).result
+    tensor([[2.]])
+    """
     return named_results("linalg_solve_ex", G.linalg_solve_ex, A, B, left=left, check_errors=check_errors, out=out)
 
 

@@ -90,7 +90,14 @@ def kthvalue(
     axis: Any = None,
     keepdims: Any = None,
 ) -> Any:
-    """The `k`-th smallest element along `dim`, counted from 1, and its index."""
+    """The `k`-th smallest element along `dim`, counted from 1, and its index.
+
+    The results lack `dim`, or have it with size 1 (`keepdim`).
+
+    >>> import pullback
+    >>> pullback.kthvalue(pullback.tensor([3, 1, 2]), 2).values
+    tensor(2)
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     return named_results("kthvalue", G.kthvalue, input, k, dim, keepdim, out=out)

@@ -385,7 +385,10 @@ class SoftshrinkBackward0(OperationNode):
 
 
 def softshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor:
-    """Move towards zero by `lambd`, not beyond."""
+    """Move towards zero by `lambd`, not beyond.
+
+    Any shape. y = x - lambd where x > lambd, x + lambd where x < -lambd, else 0.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("softshrink", (input, lambd), out)) is not PROCEED:
             return taken
@@ -425,7 +428,10 @@ class HardshrinkBackward0(OperationNode):
 
 
 def hardshrink(input: Tensor, lambd: Scalar = 0.5, *, out: Any = None) -> Tensor:
-    """Zero where the magnitude does not exceed `lambd`."""
+    """Zero where the magnitude does not exceed `lambd`.
+
+    Any shape. y = x where |x| > lambd, else 0.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("hardshrink", (input, lambd), out)) is not PROCEED:
             return taken

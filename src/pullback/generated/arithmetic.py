@@ -983,7 +983,10 @@ class NegBackward0(OperationNode):
 
 
 def neg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Change the sign."""
+    """Change the sign.
+
+    `input` has any shape, and the result has the same. y = -input.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("neg", (input,), out)) is not PROCEED:
             return taken
@@ -1028,7 +1031,10 @@ class ReciprocalBackward0(OperationNode):
 
 
 def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute 1 / input."""
+    """Compute 1 / input.
+
+    `input` has any shape, and the result has the same; integers become floats. y = 1 / input.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("reciprocal", (input,), out)) is not PROCEED:
             return taken

@@ -843,7 +843,10 @@ class NanToNumBackward0(OperationNode):
 
 
 def nan_to_num(input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor:
-    """Replace nan (by 0 unless given) and infinities (by the greatest and least finite numbers unless given)."""
+    """Replace nan (by 0 unless given) and infinities (by the greatest and least finite numbers unless given).
+
+    `input` has any shape, and the result has the same; `nan`, `posinf` and `neginf` are what replaces them.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("nan_to_num", (input, nan, posinf, neginf), out)) is not PROCEED:
             return taken

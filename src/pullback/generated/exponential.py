@@ -779,7 +779,10 @@ class LogaddexpBackward0(OperationNode):
 
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """Compute log(exp(input) + exp(other)) without overflow."""
+    """Compute log(exp(input) + exp(other)) without overflow.
+
+    `input` and `other` broadcast. y = ln(exp(input) + exp(other)).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("logaddexp", (input, other), out)) is not PROCEED:
             return taken

@@ -672,7 +672,10 @@ class UnfoldBackward0(OperationNode):
 
 
 def unfold(input: Tensor, dimension: Any, size: int, step: int) -> Tensor:
-    """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension."""
+    """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension.
+
+    `size` at `dimension` becomes floor((n - size) / step) + 1, and a last dimension of `size` is added.
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("unfold", (input, dimension, size, step))) is not PROCEED:
             return taken

@@ -772,7 +772,10 @@ class HypotBackward0(OperationNode):
 
 
 def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """Compute sqrt(input**2 + other**2) without overflow."""
+    """Compute sqrt(input**2 + other**2) without overflow.
+
+    `input` and `other` broadcast. y = sqrt(input ** 2 + other ** 2).
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("hypot", (input, other), out)) is not PROCEED:
             return taken
@@ -834,7 +837,10 @@ class Deg2radNode(OperationNode):
 
 
 def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
-    """Degrees as radians."""
+    """Degrees as radians.
+
+    `input` has any shape, and the result has the same. y = input * pi / 180.
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("deg2rad", (input,), out)) is not PROCEED:
             return taken

@@ -103,7 +103,10 @@ def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Array:
 @_in_float32
 @checked
 def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
-    """Move towards zero by `lambd`, not beyond."""
+    """Move towards zero by `lambd`, not beyond.
+
+    Any shape. y = x - lambd where x > lambd, x + lambd where x < -lambd, else 0.
+    """
     step = input.dtype.type(lambd)
     moved = _select(input > step, input - step, input + step)
     return _select(np.abs(input) <= step, input * 0, moved)
@@ -112,7 +115,10 @@ def softshrink(input: Array, lambd: Scalar = 0.5) -> Array:
 @native
 @checked
 def hardshrink(input: Array, lambd: Scalar = 0.5) -> Array:
-    """Zero where the magnitude does not exceed `lambd`."""
+    """Zero where the magnitude does not exceed `lambd`.
+
+    Any shape. y = x where |x| > lambd, else 0.
+    """
     return _select(np.abs(input) <= input.dtype.type(lambd), input.dtype.type(0), input)
 
 

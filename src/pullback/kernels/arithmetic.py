@@ -166,13 +166,19 @@ def scaled_by(input: Array, value: Scalar) -> Array:
 
 @native
 def neg(input: Array) -> Array:
-    """Change the sign."""
+    """Change the sign.
+
+    `input` has any shape, and the result has the same. y = -input.
+    """
     return -input
 
 
 @native
 def reciprocal(input: Array) -> Array:
-    """Compute 1 / input."""
+    """Compute 1 / input.
+
+    `input` has any shape, and the result has the same; integers become floats. y = 1 / input.
+    """
     return 1 / input
 
 

@@ -94,7 +94,10 @@ def clamp_max_tensor(input: Array, max: Array) -> Array:
 def nan_to_num(
     input: Array, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
-    """Replace nan (by 0 unless given) and infinities (by the greatest and least finite numbers unless given)."""
+    """Replace nan (by 0 unless given) and infinities (by the greatest and least finite numbers unless given).
+
+    `input` has any shape, and the result has the same; `nan`, `posinf` and `neginf` are what replaces them.
+    """
     if input.dtype.kind in "biu":
         return np.array(input, copy=True, order="K")
     if input.dtype.kind == "c":

@@ -142,7 +142,10 @@ def log1p(input: Array) -> Array:
 @native
 @checked
 def logaddexp(input: Array, other: Array) -> Array:
-    """Compute log(exp(input) + exp(other)) without overflow."""
+    """Compute log(exp(input) + exp(other)) without overflow.
+
+    `input` and `other` broadcast. y = ln(exp(input) + exp(other)).
+    """
     return _complex_logaddexp(input, other) if input.dtype.kind == "c" else np.logaddexp(input, other)
 
 

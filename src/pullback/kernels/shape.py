@@ -204,7 +204,10 @@ def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Arr
 
 
 def unfold(input: Array, dimension: Dim, size: int, step: int) -> Array:
-    """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension."""
+    """A view of all slices of `size` along a dimension, `step` apart; the slices lie along a new last dimension.
+
+    `size` at `dimension` becomes floor((n - size) / step) + 1, and a last dimension of `size` is added.
+    """
     if input.ndim == 0:
         return restride(input, (size,), (input.itemsize,))
     shape, strides = list(input.shape), list(input.strides)

@@ -125,7 +125,10 @@ def atan2(input: Array, other: Array) -> Array:
 @native
 @checked
 def hypot(input: Array, other: Array) -> Array:
-    """Compute sqrt(input**2 + other**2) without overflow."""
+    """Compute sqrt(input**2 + other**2) without overflow.
+
+    `input` and `other` broadcast. y = sqrt(input ** 2 + other ** 2).
+    """
     return np.hypot(input, other)
 
 
@@ -133,7 +136,10 @@ def hypot(input: Array, other: Array) -> Array:
 @_in_float32
 @checked
 def deg2rad(input: Array) -> Array:
-    """Degrees as radians."""
+    """Degrees as radians.
+
+    `input` has any shape, and the result has the same. y = input * pi / 180.
+    """
     return input * (np.pi / 180)
 
 

@@ -20,7 +20,11 @@ __all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(ElementwiseOptimizer):
-    """Scale the gradient by the ratio of the running means of past changes and past gradients."""
+    """Scale the gradient by the ratio of the running means of past changes and past gradients.
+
+    With g = grad + weight_decay * p: v = rho * v + (1 - rho) * g ** 2, d = g * sqrt((u + eps) / (v + eps)), u = rho * u
+    + (1 - rho) * d ** 2, and p -= lr * d.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,

@@ -24,7 +24,11 @@ __all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(ElementwiseOptimizer):
-    """Divide the gradient by the root of the sum of its squares so far."""
+    """Divide the gradient by the root of the sum of its squares so far.
+
+    With g = grad + weight_decay * p: s = s + g ** 2, and after t steps p -= lr / (1 + (t - 1) * lr_decay) * g /
+    (sqrt(s) + eps).
+    """
 
     takes_sparse_gradients = True
 

@@ -20,7 +20,11 @@ __all__ = ["Adamax", "adamax"]
 
 
 class Adamax(ElementwiseOptimizer):
-    """Step along the running mean of the gradient, divided by its decaying maximum."""
+    """Step along the running mean of the gradient, divided by its decaying maximum.
+
+    With g = grad + weight_decay * p: m = beta1 * m + (1 - beta1) * g, u = max(beta2 * u, |g| + eps), and after t steps
+    p -= lr / (1 - beta1 ** t) * m / u.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,

@@ -24,7 +24,10 @@ __all__ = ["ASGD", "asgd"]
 
 
 class ASGD(ElementwiseOptimizer):
-    """Descend with a decaying rate, and keep the average of the parameters from step `t0` on in the state `ax`."""
+    """Descend with a decaying rate, and keep the average of the parameters from step `t0` on in the state `ax`.
+
+    With g = grad + weight_decay * p: p = p * (1 - lambd * eta) - eta * g, eta = lr / (1 + lambd * lr * t) ** alpha.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,

@@ -39,7 +39,12 @@ def _rates(lr: Any, group: Group, key: tuple[float, float]) -> tuple[Any, Any]:
 
 
 class NAdam(ElementwiseOptimizer):
-    """Adam that steps along the gradient and the momentum after it."""
+    """Adam that steps along the gradient and the momentum after it.
+
+    With g = grad + weight_decay * p: m and v as in Adam, mu_t = beta1 * (1 - 0.96 ** (t * momentum_decay) / 2), and p
+    -= lr * (mu_{t+1} * m / (1 - mu_1 ... mu_{t+1}) + (1 - mu_t) * g / (1 - mu_1 ... mu_t)) / (sqrt(v / (1 - beta2 **
+    t)) + eps).
+    """
 
     later_options = {**ElementwiseOptimizer.later_options, "decoupled_weight_decay": False}
 

@@ -31,7 +31,11 @@ def _rectification(beta2: float, step: float) -> float | None:
 
 
 class RAdam(ElementwiseOptimizer):
-    """Adam with the variance of its first steps corrected."""
+    """Adam with the variance of its first steps corrected.
+
+    With m and v as in Adam: while the variance of the step cannot be known (r = 2 / (1 - beta2) - 1 - 2 * t * beta2 **
+    t / (1 - beta2 ** t) <= 5) p -= lr * m / (1 - beta1 ** t); then Adam's step, times a factor that grows towards 1.
+    """
 
     later_options = {**ElementwiseOptimizer.later_options, "decoupled_weight_decay": False}
 

@@ -24,7 +24,11 @@ __all__ = ["Rprop", "rprop"]
 
 
 class Rprop(ElementwiseOptimizer):
-    """Step by sizes that grow while the sign of the gradient stays and shrink when it changes."""
+    """Step by sizes that grow while the sign of the gradient stays and shrink when it changes.
+
+    A step size for each element is multiplied by etas[1] where the sign of the gradient stayed and by etas[0] where it
+    changed (where nothing is done), within `step_sizes`; p -= sign(grad) * step size.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, etas: Any = (0.5, 1.2), step_sizes: Any = (1e-6, 50), *,

@@ -177,7 +177,14 @@ class Tensor(TensorBase):
         return int(self._array.ndim)
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        The length of `shape`; `ndim` is the same as an attribute.
+
+        >>> import pullback
+        >>> pullback.ones(2, 3).dim()
+        2
+        """
         return int(self._array.ndim)
 
     def size(self, dim: int | None = None, *, axis: int | None = None) -> Any:
@@ -193,23 +200,51 @@ class Tensor(TensorBase):
         return self._array.shape[_dim_of("size", dim, self._array.ndim)]
 
     def stride(self, dim: int | None = None, *, axis: int | None = None) -> Any:
-        """The steps between neighbours, in elements."""
+        """The steps between neighbours, in elements.
+
+        One number for each dimension, or that of `dim`.
+
+        >>> import pullback
+        >>> pullback.ones(2, 3).stride()
+        (3, 1)
+        """
         dim = axis if dim is None else dim
         strides = element_strides(self._array)
         return strides if dim is None else strides[_dim_of("stride", dim, self._array.ndim)]
 
     def storage_offset(self) -> int:
-        """The position of the first element in the storage."""
+        """The position of the first element in the storage.
+
+        0, unless the tensor is a view of a part.
+
+        >>> import pullback
+        >>> pullback.arange(4)[2:].storage_offset()
+        2
+        """
         return storage_offset(self._array)
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        The product of the sizes; 1 for a number.
+
+        >>> import pullback
+        >>> pullback.ones(2, 3).numel()
+        6
+        """
         return int(self._array.size)
 
     nelement = numel
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Bytes per element.
+
+        Those of its dtype: 4 for float32.
+
+        >>> import pullback
+        >>> pullback.ones(2).element_size()
+        4
+        """
         return int(self._array.itemsize)
 
     @property

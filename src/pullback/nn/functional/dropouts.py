@@ -44,7 +44,14 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of (N, C, H, W)."""
+    """Drop whole channels of (N, C, H, W).
+
+    In training each channel is zero with probability `p`, the others are divided by 1 - p; otherwise y = x.
+
+    >>> import pullback
+    >>> pullback.nn.functional.dropout2d(pullback.ones(1, 2, 1, 1), training=False).flatten()
+    tensor([1., 1.])
+    """
     if input.dim() not in (3, 4):
         warn_user(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated and will result in "

@@ -173,7 +173,15 @@ def grid_sample(
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """The grid of points that affine maps send the pixels of an image of `size` (N, C, ...) to."""
+    """The grid of points that affine maps send the pixels of an image of `size` (N, C, ...) to.
+
+    `theta` is (N, 2, 3) for images, (N, 3, 4) for volumes; the result (N, H, W, 2) holds x and y in [-1, 1], for
+    `grid_sample`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.affine_grid(pullback.eye(2, 3)[None], (1, 1, 2, 2), align_corners=False).shape
+    pullback.Size([1, 2, 2, 2])
+    """
     if theta._array.dtype.kind not in "fV":
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     sizes = as_shape(size)

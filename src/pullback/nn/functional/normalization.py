@@ -67,7 +67,14 @@ def layer_norm(
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Divide the last dimensions by their root mean square."""
+    """Divide the last dimensions by their root mean square.
+
+    `normalized_shape` are the last sizes of `input`. y = input / sqrt(mean of input ** 2 + eps) * weight.
+
+    >>> import pullback
+    >>> pullback.nn.functional.rms_norm(pullback.tensor([3., 3.]), (2,))
+    tensor([1., 1.])
+    """
     return functions.rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -88,7 +95,15 @@ def group_norm(
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Divide each element by a power of the mean square of the neighbouring channels."""
+    """Divide each element by a power of the mean square of the neighbouring channels.
+
+    `input` is (N, C, *). y[c] = x[c] / (k + alpha / size * sum of x[d] ** 2 over the `size` channels d around c) **
+    beta.
+
+    >>> import pullback
+    >>> pullback.nn.functional.local_response_norm(pullback.ones(1, 3, 4), 2).shape
+    pullback.Size([1, 3, 4])
+    """
     sizes = tuple(input._array.shape)
     if len(sizes) < 3:
         raise ValueError(

@@ -24,7 +24,15 @@ def max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of each window of (N, C, L) or (C, L)."""
+    """The largest element of each window of (N, C, L) or (C, L).
+
+    The result is (N, C, L_out), L_out = floor((L + 2 * padding - dilation * (kernel_size - 1) - 1) / stride) + 1;
+    `stride` is the kernel's size unless given, `ceil_mode` rounds up, `return_indices` gives the places too.
+
+    >>> import pullback
+    >>> pullback.nn.functional.max_pool1d(pullback.tensor([[1., 3., 7., 5.]]), 2)
+    tensor([[3., 7.]])
+    """
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -93,7 +101,16 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The p-norm of each window of (N, C, H, W) or (C, H, W)."""
+    """The p-norm of each window of (N, C, H, W) or (C, H, W).
+
+    The result is (N, C, H_out, W_out), H_out = floor((H - kernel_size) / stride) + 1. y = (sum of x ** norm_type) ** (1
+    / norm_type).
+
+    >>> import pullback
+    >>> pullback.nn.functional.lp_pool2d(pullback.ones(1, 4, 4), 1, 2)
+    tensor([[[4., 4.],
+             [4., 4.]]])
+    """
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 

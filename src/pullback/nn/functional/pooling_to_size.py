@@ -96,7 +96,14 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of `output_size` windows that cover the last two dimensions."""
+    """The maxima of `output_size` windows that cover the last two dimensions.
+
+    (N, C, H, W) or (C, H, W) becomes (N, C, *output_size), and `return_indices` gives the places too.
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_max_pool2d(pullback.ones(3, 8, 8), 2).shape
+    pullback.Size([3, 2, 2])
+    """
     pair = adaptive_max_pool2d_with_indices(input, output_size)
     return pair if return_indices else pair[0]
 

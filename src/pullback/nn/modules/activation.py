@@ -29,7 +29,14 @@ def _described(module: Any, *names: str) -> str:
 
 
 class Threshold(Module):
-    """Replace elements not above `threshold` by `value`."""
+    """Replace elements not above `threshold` by `value`.
+
+    Any shape. y = x where x > threshold, else value.
+
+    >>> import pullback
+    >>> pullback.nn.Threshold(1.0, 0.0)(pullback.tensor([0.5, 2.]))
+    tensor([0., 2.])
+    """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
@@ -66,7 +73,15 @@ class ReLU(Module):
 
 
 class RReLU(Module):
-    """A leaky rectifier with a random slope in training, and the mean slope in evaluation."""
+    """A leaky rectifier with a random slope in training, and the mean slope in evaluation.
+
+    Any shape. y = x where x >= 0, else a * x; a is drawn from [lower, upper] for each element in training and is (lower
+    + upper) / 2 in evaluation.
+
+    >>> import pullback
+    >>> pullback.nn.RReLU(0.1, 0.3).eval()(pullback.tensor([-1., 2.]))
+    tensor([-0.2000,  2.0000])
+    """
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__()
@@ -82,7 +97,14 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """Clip to [min_val, max_val]."""
+    """Clip to [min_val, max_val].
+
+    Any shape. y = min(max(x, min_val), max_val).
+
+    >>> import pullback
+    >>> pullback.nn.Hardtanh()(pullback.tensor([-4., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
 
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
@@ -109,7 +131,14 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """Clip to [0, 6]."""
+    """Clip to [0, 6].
+
+    Any shape. y = min(max(0, x), 6).
+
+    >>> import pullback
+    >>> pullback.nn.ReLU6()(pullback.tensor([-1., 2., 8.]))
+    tensor([0., 2., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -119,14 +148,28 @@ class ReLU6(Hardtanh):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Any shape. y = 1 / (1 + exp(-x)).
+
+    >>> import pullback
+    >>> pullback.nn.Sigmoid()(pullback.tensor([0., 2.]))
+    tensor([0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return functions.sigmoid(input)
 
 
 class Hardsigmoid(Module):
-    """A sigmoid of straight lines."""
+    """A sigmoid of straight lines.
+
+    Any shape. y = min(max(x + 3, 0), 6) / 6.
+
+    >>> import pullback
+    >>> pullback.nn.Hardsigmoid()(pullback.tensor([-4., 0., 3.]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -137,14 +180,28 @@ class Hardsigmoid(Module):
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Any shape. y = (exp(x) - exp(-x)) / (exp(x) + exp(-x)).
+
+    >>> import pullback
+    >>> pullback.nn.Tanh()(pullback.tensor([0., 1.]))
+    tensor([0.0000, 0.7616])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return functions.tanh(input)
 
 
 class SiLU(Module):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    Any shape. y = x * sigmoid(x).
+
+    >>> import pullback
+    >>> pullback.nn.SiLU()(pullback.tensor([-1., 2.]))
+    tensor([-0.2689,  1.7616])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -158,7 +215,14 @@ class SiLU(Module):
 
 
 class Mish(Module):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    Any shape. y = x * tanh(ln(1 + exp(x))).
+
+    >>> import pullback
+    >>> pullback.nn.Mish()(pullback.tensor([-1., 2.]))
+    tensor([-0.3034,  1.9440])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -172,7 +236,14 @@ class Mish(Module):
 
 
 class Hardswish(Module):
-    """x * hardsigmoid(x)."""
+    """x * hardsigmoid(x).
+
+    Any shape. y = x * min(max(x + 3, 0), 6) / 6.
+
+    >>> import pullback
+    >>> pullback.nn.Hardswish()(pullback.tensor([-4., 1., 3.]))
+    tensor([-0.0000, 0.6667, 3.0000])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -183,7 +254,14 @@ class Hardswish(Module):
 
 
 class ELU(Module):
-    """x above zero, alpha * (exp(x) - 1) below."""
+    """x above zero, alpha * (exp(x) - 1) below.
+
+    Any shape. y = x where x > 0, else alpha * (exp(x) - 1).
+
+    >>> import pullback
+    >>> pullback.nn.ELU()(pullback.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -198,7 +276,14 @@ class ELU(Module):
 
 
 class CELU(Module):
-    """An ELU with a continuous derivative for every alpha."""
+    """An ELU with a continuous derivative for every alpha.
+
+    Any shape. y = max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
+
+    >>> import pullback
+    >>> pullback.nn.CELU()(pullback.tensor([-1., 2.]))
+    tensor([-0.6321,  2.0000])
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -213,7 +298,14 @@ class CELU(Module):
 
 
 class SELU(Module):
-    """The self-normalising ELU."""
+    """The self-normalising ELU.
+
+    Any shape. y = scale * (max(0, x) + min(0, alpha * (exp(x) - 1))), scale = 1.0507..., alpha = 1.6732....
+
+    >>> import pullback
+    >>> pullback.nn.SELU()(pullback.tensor([-1., 2.]))
+    tensor([-1.1113,  2.1014])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -227,7 +319,14 @@ class SELU(Module):
 
 
 class GLU(Module):
-    """One half of the input times the sigmoid of the other."""
+    """One half of the input times the sigmoid of the other.
+
+    The size of `dim` is even, and halved in the result. y = a * sigmoid(b) for the halves a and b.
+
+    >>> import pullback
+    >>> pullback.nn.GLU()(pullback.tensor([2., 0.]))
+    tensor([1.])
+    """
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
@@ -241,7 +340,15 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x times the normal distribution function of x."""
+    """x times the normal distribution function of x.
+
+    Any shape. y = x * (1 + erf(x / sqrt(2))) / 2, or with `approximate`="tanh" x * (1 + tanh(sqrt(2 / pi) * (x +
+    0.044715 * x ** 3))) / 2.
+
+    >>> import pullback
+    >>> pullback.nn.GELU()(pullback.tensor([-1., 2.]))
+    tensor([-0.1587,  1.9545])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -255,7 +362,14 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """Zero within [-lambd, lambd]."""
+    """Zero within [-lambd, lambd].
+
+    Any shape. y = x where |x| > lambd, else 0.
+
+    >>> import pullback
+    >>> pullback.nn.Hardshrink()(pullback.tensor([-1., 0.3]))
+    tensor([-1.,  0.])
+    """
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -269,7 +383,14 @@ class Hardshrink(Module):
 
 
 class LeakyReLU(Module):
-    """x above zero, negative_slope * x below."""
+    """x above zero, negative_slope * x below.
+
+    Any shape. y = x where x > 0, else negative_slope * x.
+
+    >>> import pullback
+    >>> pullback.nn.LeakyReLU(0.1)(pullback.tensor([-1., 2.]))
+    tensor([-0.1000,  2.0000])
+    """
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
@@ -284,14 +405,28 @@ class LeakyReLU(Module):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)), safe from underflow."""
+    """log(sigmoid(x)), safe from underflow.
+
+    Any shape. y = -ln(1 + exp(-x)).
+
+    >>> import pullback
+    >>> pullback.nn.LogSigmoid()(pullback.tensor([0., 2.]))
+    tensor([-0.6931, -0.1269])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.logsigmoid(input)
 
 
 class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta, linear above the threshold."""
+    """log(1 + exp(beta * x)) / beta, linear above the threshold.
+
+    Any shape. y = ln(1 + exp(beta * x)) / beta, and x where beta * x exceeds `threshold`.
+
+    >>> import pullback
+    >>> pullback.nn.Softplus()(pullback.tensor([0., 2.]))
+    tensor([0.6931, 2.1269])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -306,7 +441,14 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """x moved towards zero by lambd."""
+    """x moved towards zero by lambd.
+
+    Any shape. y = x - lambd where x > lambd, x + lambd where x < -lambd, else 0.
+
+    >>> import pullback
+    >>> pullback.nn.Softshrink()(pullback.tensor([-1., 0.3]))
+    tensor([-0.5000,  0.0000])
+    """
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -320,7 +462,15 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """A leaky rectifier with learned slopes."""
+    """A leaky rectifier with learned slopes.
+
+    Any shape; `weight` is one number, or one for each of `num_parameters` channels (dimension 1). y = x where x > 0,
+    else weight * x.
+
+    >>> import pullback
+    >>> pullback.nn.PReLU()(pullback.tensor([-1., 2.])).detach()
+    tensor([-0.2500,  2.0000])
+    """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -341,21 +491,42 @@ class PReLU(Module):
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    Any shape. y = x / (1 + |x|).
+
+    >>> import pullback
+    >>> pullback.nn.Softsign()(pullback.tensor([-1., 3.]))
+    tensor([-0.5000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    Any shape. y = x - tanh(x).
+
+    >>> import pullback
+    >>> pullback.nn.Tanhshrink()(pullback.tensor([0., 1.]))
+    tensor([0.0000, 0.2384])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.tanhshrink(input)
 
 
 class Softmin(Module):
-    """Softmax of -x."""
+    """Softmax of -x.
+
+    The shape stays, and `dim` sums to 1. y_i = exp(-x_i) / sum over j of exp(-x_j).
+
+    >>> import pullback
+    >>> pullback.nn.Softmin(0)(pullback.tensor([0., 1.]))
+    tensor([0.7311, 0.2689])
+    """
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -369,7 +540,14 @@ class Softmin(Module):
 
 
 class Softmax(Module):
-    """exp(x), scaled so that it sums to one along `dim`."""
+    """exp(x), scaled so that it sums to one along `dim`.
+
+    The shape stays, and `dim` sums to 1. y_i = exp(x_i) / sum over j of exp(x_j).
+
+    >>> import pullback
+    >>> pullback.nn.Softmax(0)(pullback.tensor([0., 0.]))
+    tensor([0.5000, 0.5000])
+    """
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -387,7 +565,14 @@ class Softmax(Module):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of images."""
+    """Softmax over the channels of images.
+
+    (N, C, H, W) or (C, H, W); the channels of each place sum to 1.
+
+    >>> import pullback
+    >>> pullback.nn.Softmax2d()(pullback.zeros(2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Any:
         if input.dim() not in (3, 4):
@@ -396,7 +581,14 @@ class Softmax2d(Module):
 
 
 class LogSoftmax(Module):
-    """log(softmax(x)), safe from underflow."""
+    """log(softmax(x)), safe from underflow.
+
+    The shape stays. y_i = x_i - ln(sum over j of exp(x_j)) along `dim`.
+
+    >>> import pullback
+    >>> pullback.nn.LogSoftmax(0)(pullback.tensor([0., 0.]))
+    tensor([-0.6931, -0.6931])
+    """
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()

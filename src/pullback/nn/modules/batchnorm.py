@@ -164,7 +164,17 @@ class _Check3d:
 
 
 class BatchNorm1d(_Check1d, _BatchNorm):
-    """Normalise each channel of vectors or sequences over the batch."""
+    """Normalise each channel of vectors or sequences over the batch.
+
+    The input is (N, C) or (N, C, L) with C = `num_features`. y = (x - mean) / sqrt(variance + eps) * weight + bias,
+    with mean and variance of each channel over the batch in training, and their running means (of weight `momentum` for
+    the new one) in evaluation.
+
+    >>> import pullback
+    >>> pullback.nn.BatchNorm1d(2)(pullback.tensor([[1., 0.], [3., 4.]])).detach()
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    """
 
 
 class BatchNorm2d(_Check2d, _BatchNorm):
@@ -181,11 +191,26 @@ class BatchNorm2d(_Check2d, _BatchNorm):
 
 
 class BatchNorm3d(_Check3d, _BatchNorm):
-    """Normalise each channel of volumes over the batch."""
+    """Normalise each channel of volumes over the batch.
+
+    The input is (N, C, D, H, W) with C = `num_features`. y = (x - mean) / sqrt(variance + eps) * weight + bias, with
+    mean and variance of each channel over the batch in training, and their running means in evaluation.
+
+    >>> import pullback
+    >>> pullback.nn.BatchNorm3d(3)(pullback.ones(2, 3, 4, 4, 4)).shape
+    pullback.Size([2, 3, 4, 4, 4])
+    """
 
 
 class LazyBatchNorm1d(_Check1d, _LazyNormBase, _BatchNorm):
-    """A BatchNorm1d that finds `num_features` on its first call."""
+    """A BatchNorm1d that finds `num_features` on its first call.
+
+    `num_features` is that of the first input, after which it is a `BatchNorm1d`.
+
+    >>> import pullback
+    >>> pullback.nn.LazyBatchNorm1d()(pullback.ones(4, 3)).shape
+    pullback.Size([4, 3])
+    """
 
     cls_to_become = BatchNorm1d
 
@@ -203,7 +228,15 @@ class LazyBatchNorm3d(_Check3d, _LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of all ranks of a process group; in one process, over its batch alone."""
+    """Batch normalisation over the batches of all ranks of a process group; in one process, over its batch alone.
+
+    As `BatchNorm1d`, for inputs (N, C, *) of any number of dimensions; mean and variance are those of all processes of
+    the group. `convert_sync_batchnorm` replaces the layers of a model.
+
+    >>> import pullback
+    >>> pullback.nn.SyncBatchNorm(3)
+    SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,

@@ -12,7 +12,14 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Take channels from each group in turn."""
+    """Take channels from each group in turn.
+
+    (N, C, *) keeps its shape; channels are seen as (groups, C / groups), transposed and flattened.
+
+    >>> import pullback
+    >>> pullback.nn.ChannelShuffle(2)(pullback.arange(4.).reshape(1, 4, 1, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()

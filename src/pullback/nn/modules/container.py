@@ -230,7 +230,14 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """A dict whose modules are registered."""
+    """A dict whose modules are registered.
+
+    Made of a mapping or pairs; keys are strings, and the modules are found by `parameters()` and `state_dict()`.
+
+    >>> import pullback
+    >>> pullback.nn.ModuleDict({"first": pullback.nn.ReLU()})["first"]
+    ReLU()
+    """
 
     def __init__(self, modules: Mapping[str, Any] | None = None) -> None:
         super().__init__()

@@ -152,7 +152,16 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """A convolution over sequences."""
+    """A convolution over sequences.
+
+    (N, in_channels, L) or (in_channels, L) becomes (N, out_channels, L_out), L_out = floor((L + 2 * padding - dilation
+    * (kernel_size - 1) - 1) / stride) + 1. `weight` is (out_channels, in_channels / groups, kernel_size), `bias`
+    (out_channels,).
+
+    >>> import pullback
+    >>> pullback.nn.Conv1d(2, 4, 3, padding=1)(pullback.ones(1, 2, 8)).shape
+    pullback.Size([1, 4, 8])
+    """
 
     dims = 1
 
@@ -168,7 +177,15 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """A convolution over volumes."""
+    """A convolution over volumes.
+
+    (N, in_channels, D, H, W) becomes (N, out_channels, D_out, H_out, W_out), D_out = floor((D + 2 * padding - dilation
+    * (kernel_size - 1) - 1) / stride) + 1, and the others likewise.
+
+    >>> import pullback
+    >>> pullback.nn.Conv3d(2, 4, 3, stride=2)(pullback.ones(1, 2, 7, 7, 7)).shape
+    pullback.Size([1, 4, 3, 3, 3])
+    """
 
     dims = 3
 
@@ -227,19 +244,42 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """A transposed convolution over sequences."""
+    """A transposed convolution over sequences.
+
+    (N, in_channels, L) becomes (N, out_channels, L_out), L_out = (L - 1) * stride - 2 * padding + dilation *
+    (kernel_size - 1) + output_padding + 1. `weight` is (in_channels, out_channels / groups, kernel_size).
+
+    >>> import pullback
+    >>> pullback.nn.ConvTranspose1d(2, 4, 3, stride=2)(pullback.ones(1, 2, 8)).shape
+    pullback.Size([1, 4, 17])
+    """
 
     dims = 1
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """A transposed convolution over images."""
+    """A transposed convolution over images.
+
+    (N, in_channels, H, W) becomes (N, out_channels, H_out, W_out), H_out = (H - 1) * stride - 2 * padding + dilation *
+    (kernel_size - 1) + output_padding + 1. `weight` is (in_channels, out_channels / groups, K_h, K_w).
+
+    >>> import pullback
+    >>> pullback.nn.ConvTranspose2d(8, 4, 2, stride=2)(pullback.ones(1, 8, 5, 5)).shape
+    pullback.Size([1, 4, 10, 10])
+    """
 
     dims = 2
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """A transposed convolution over volumes."""
+    """A transposed convolution over volumes.
+
+    (N, in_channels, D, H, W) becomes (N, out_channels, D_out, H_out, W_out), with sizes as those of `ConvTranspose2d`.
+
+    >>> import pullback
+    >>> pullback.nn.ConvTranspose3d(8, 4, 2, stride=2)(pullback.ones(1, 8, 3, 3, 3)).shape
+    pullback.Size([1, 4, 6, 6, 6])
+    """
 
     dims = 3
 
@@ -303,7 +343,14 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):
 
 
 class LazyConv2d(_LazyConvXdMixin, Conv2d):
-    """A Conv2d that finds `in_channels` on its first call."""
+    """A Conv2d that finds `in_channels` on its first call.
+
+    `in_channels` is that of the first input, after which it is a `Conv2d`.
+
+    >>> import pullback
+    >>> pullback.nn.LazyConv2d(4, 3)(pullback.ones(1, 2, 8, 8)).shape
+    pullback.Size([1, 4, 6, 6])
+    """
 
     cls_to_become = Conv2d
 

@@ -38,28 +38,61 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Zero whole channels of sequences."""
+    """Zero whole channels of sequences.
+
+    (N, C, L) or (C, L) keeps its shape; in training each channel is zero with probability `p`, the others are divided
+    by 1 - p. In evaluation y = x.
+
+    >>> import pullback
+    >>> pullback.nn.Dropout1d(0.5).eval()(pullback.ones(1, 2, 2))
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
-    """Zero whole channels of images."""
+    """Zero whole channels of images.
+
+    (N, C, H, W) or (C, H, W) keeps its shape; in training each channel is zero with probability `p`, the others are
+    divided by 1 - p. In evaluation y = x.
+
+    >>> import pullback
+    >>> pullback.nn.Dropout2d(0.5)(pullback.ones(1, 2, 4, 4)).shape
+    pullback.Size([1, 2, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
-    """Zero whole channels of volumes."""
+    """Zero whole channels of volumes.
+
+    (N, C, D, H, W) or (C, D, H, W) keeps its shape; in training each channel is zero with probability `p`, the others
+    are divided by 1 - p. In evaluation y = x.
+
+    >>> import pullback
+    >>> pullback.nn.Dropout3d(0.5)(pullback.ones(1, 2, 4, 4, 4)).shape
+    pullback.Size([1, 2, 4, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance of self-normalising activations."""
+    """Dropout that keeps mean and variance of self-normalising activations.
+
+    The shape stays; in training elements become the value at which SELU saturates, with probability `p`, and all are
+    scaled and moved so that mean 0 and variance 1 remain. In evaluation y = x.
+
+    >>> import pullback
+    >>> pullback.nn.AlphaDropout(0.5).eval()(pullback.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.alpha_dropout(input, self.p, self.training)

@@ -32,7 +32,14 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Split a dimension into several."""
+    """Split a dimension into several.
+
+    `dim` is a number (or a name), `unflattened_size` the sizes that multiply to its size.
+
+    >>> import pullback
+    >>> pullback.nn.Unflatten(1, (2, 3))(pullback.ones(4, 6)).shape
+    pullback.Size([4, 2, 3])
+    """
 
     def __init__(self, dim: Any, unflattened_size: Any) -> None:
         super().__init__()

@@ -12,7 +12,16 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Add sliding blocks up to an image."""
+    """Add sliding blocks up to an image.
+
+    (N, C * kernel positions, L) becomes (N, C, *output_size): windows as `Unfold` takes them, added where they overlap.
+
+    >>> import pullback
+    >>> pullback.nn.Fold((3, 3), 2)(pullback.ones(1, 4, 4))
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
 
     def __init__(
         self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -35,7 +44,14 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """Take sliding blocks out of an image."""
+    """Take sliding blocks out of an image.
+
+    (N, C, *sizes) becomes (N, C * kernel positions, L), a column for each of the L windows.
+
+    >>> import pullback
+    >>> pullback.nn.Unfold(2)(pullback.ones(1, 3, 4, 4)).shape
+    pullback.Size([1, 12, 9])
+    """
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()

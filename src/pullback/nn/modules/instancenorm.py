@@ -59,19 +59,43 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalise each channel of each sequence."""
+    """Normalise each channel of each sequence.
+
+    The input is (N, C, L) or (C, L) with C = `num_features`. y = (x - mean) / sqrt(variance + eps), of each channel of
+    each example; weight and bias are there only with `affine`, running means only with `track_running_stats`.
+
+    >>> import pullback
+    >>> pullback.nn.InstanceNorm1d(1)(pullback.tensor([[[1., 3.]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
 
     batched_dim = 3
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalise each channel of each image."""
+    """Normalise each channel of each image.
+
+    The input is (N, C, H, W) or (C, H, W) with C = `num_features`. y = (x - mean) / sqrt(variance + eps), of each
+    channel of each example; weight and bias are there only with `affine`, running means only with
+    `track_running_stats`.
+
+    >>> import pullback
+    >>> pullback.nn.InstanceNorm2d(3)(pullback.ones(2, 3, 4, 4)).shape
+    pullback.Size([2, 3, 4, 4])
+    """
 
     batched_dim = 4
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalise each channel of each volume."""
+    """Normalise each channel of each volume.
+
+    The input is (N, C, D, H, W) or (C, D, H, W) with C = `num_features`; otherwise as `InstanceNorm2d`.
+
+    >>> import pullback
+    >>> pullback.nn.InstanceNorm3d(3)(pullback.ones(2, 3, 4, 4, 4)).shape
+    pullback.Size([2, 3, 4, 4, 4])
+    """
 
     batched_dim = 5
 

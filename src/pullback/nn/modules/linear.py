@@ -17,7 +17,14 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Return the input; arguments of the constructor are ignored."""
+    """Return the input; arguments of the constructor are ignored.
+
+    Takes and ignores any arguments. y = x.
+
+    >>> import pullback
+    >>> pullback.nn.Identity()(pullback.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -71,7 +78,15 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """The bilinear map `input1 @ weight[k] @ input2 + bias[k]`."""
+    """The bilinear map `input1 @ weight[k] @ input2 + bias[k]`.
+
+    y[k] = sum over i, j of x1[i] * weight[k, i, j] * x2[j] + bias[k]; inputs (*, in1_features) and (*, in2_features)
+    give (*, out_features).
+
+    >>> import pullback
+    >>> pullback.nn.Bilinear(2, 3, 4)(pullback.ones(5, 2), pullback.ones(5, 3)).shape
+    pullback.Size([5, 4])
+    """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
@@ -110,7 +125,14 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear that finds `in_features` on its first call."""
+    """A Linear that finds `in_features` on its first call.
+
+    `in_features` is the last size of the first input, after which it is a `Linear`.
+
+    >>> import pullback
+    >>> pullback.nn.LazyLinear(4)(pullback.ones(2, 3)).shape
+    pullback.Size([2, 4])
+    """
 
     cls_to_become = Linear
     weight: Any

@@ -51,7 +51,14 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """|input - target|."""
+    """|input - target|.
+
+    Input and target of one shape; `reduction` is "mean", "sum", or "none" for the shape itself. loss = |x - y|.
+
+    >>> import pullback
+    >>> pullback.nn.L1Loss()(pullback.tensor([1., 2.]), pullback.tensor([1., 4.]))
+    tensor(1.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.l1_loss(input, target, reduction=self.reduction)
@@ -72,7 +79,15 @@ class MSELoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative of the log-probability at the target class."""
+    """The negative of the log-probability at the target class.
+
+    Input (C,), (N, C) or (N, C, d1, ...) with log probabilities; target without C, of classes in [0, C). loss =
+    -weight[y] * x[y]; "mean" divides by the sum of the weights, and `ignore_index` does not count.
+
+    >>> import pullback
+    >>> pullback.nn.NLLLoss()(pullback.tensor([[-1., -2.]]), pullback.tensor([1]))
+    tensor(2.)
+    """
 
     def __init__(
         self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
@@ -96,7 +111,15 @@ class NLLLoss2d(NLLLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log-likelihood of a Poisson distribution."""
+    """The negative log-likelihood of a Poisson distribution.
+
+    Input and target of one shape. loss = exp(x) - y * x, or x - y * ln(x + eps) without `log_input`; `full` adds
+    Stirling's approximation of ln(y!).
+
+    >>> import pullback
+    >>> pullback.nn.PoissonNLLLoss()(pullback.tensor([0.]), pullback.tensor([2.]))
+    tensor(1.)
+    """
 
     def __init__(
         self, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
@@ -114,7 +137,15 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log-likelihood of a normal distribution."""
+    """The negative log-likelihood of a normal distribution.
+
+    Input, target and variance of one shape, or the variance without the last dimension. loss = (ln(max(var, eps)) + (x
+    - y) ** 2 / max(var, eps)) / 2; `full` adds ln(2 * pi) / 2.
+
+    >>> import pullback
+    >>> pullback.nn.GaussianNLLLoss()(pullback.tensor([1.]), pullback.tensor([2.]), pullback.tensor([1.]))
+    tensor(0.5000)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
@@ -126,7 +157,15 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence; `input` holds log-probabilities."""
+    """The Kullback-Leibler divergence; `input` holds log-probabilities.
+
+    Input (log probabilities) and target (probabilities, or their logarithms with `log_target`) of one shape. loss = y *
+    (ln(y) - x); "batchmean" divides the sum by the size of the batch.
+
+    >>> import pullback
+    >>> pullback.nn.KLDivLoss(reduction="sum")(pullback.tensor([-1., -1.]), pullback.tensor([0.5, 0.5]))
+    tensor(0.3069)
+    """
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
@@ -139,14 +178,30 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """Binary cross entropy of probabilities."""
+    """Binary cross entropy of probabilities.
+
+    Input (probabilities) and target of one shape. loss = -weight * (y * ln(x) + (1 - y) * ln(1 - x)), with logarithms
+    of -100 and more.
+
+    >>> import pullback
+    >>> pullback.nn.BCELoss()(pullback.tensor([0.5]), pullback.tensor([1.]))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Binary cross entropy of logits."""
+    """Binary cross entropy of logits.
+
+    Input (any numbers) and target of one shape. loss = -weight * (pos_weight * y * ln(sigmoid(x)) + (1 - y) * ln(1 -
+    sigmoid(x))), computed without overflow.
+
+    >>> import pullback
+    >>> pullback.nn.BCEWithLogitsLoss()(pullback.tensor([0.]), pullback.tensor([1.]))
+    tensor(0.6931)
+    """
 
     weight: Any
     pos_weight: Any
@@ -166,7 +221,14 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """A distance where the target is 1, a hinge of it where the target is -1."""
+    """A distance where the target is 1, a hinge of it where the target is -1.
+
+    Input and target (1 or -1) of one shape. loss = x where y = 1, max(0, margin - x) where y = -1.
+
+    >>> import pullback
+    >>> pullback.nn.HingeEmbeddingLoss()(pullback.tensor([0.5, 0.5]), pullback.tensor([1., -1.]))
+    tensor(0.5000)
+    """
 
     def __init__(
         self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -179,14 +241,29 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """A hinge between the target classes and all others."""
+    """A hinge between the target classes and all others.
+
+    Input and target (N, C) or (C,); a row of the target lists classes, up to the first -1. loss = sum over listed j and
+    unlisted i of max(0, 1 - (x[j] - x[i])) / C.
+
+    >>> import pullback
+    >>> pullback.nn.MultiLabelMarginLoss()(pullback.tensor([1., 0.]), pullback.tensor([0, -1]))
+    tensor(0.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below `beta`, absolute above."""
+    """Squared below `beta`, absolute above.
+
+    Input and target of one shape. loss = (x - y) ** 2 / (2 * beta) where |x - y| < beta, else |x - y| - beta / 2.
+
+    >>> import pullback
+    >>> pullback.nn.SmoothL1Loss()(pullback.tensor([1., 2.]), pullback.tensor([1., 4.]))
+    tensor(0.7500)
+    """
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
@@ -199,7 +276,14 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared below `delta`, delta times absolute above."""
+    """Squared below `delta`, delta times absolute above.
+
+    Input and target of one shape. loss = (x - y) ** 2 / 2 where |x - y| <= delta, else delta * (|x - y| - delta / 2).
+
+    >>> import pullback
+    >>> pullback.nn.HuberLoss()(pullback.tensor([1., 2.]), pullback.tensor([1., 4.]))
+    tensor(0.7500)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -210,7 +294,14 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input))."""
+    """log(1 + exp(-target * input)).
+
+    Input and target (1 or -1) of one shape. loss = ln(1 + exp(-y * x)).
+
+    >>> import pullback
+    >>> pullback.nn.SoftMarginLoss()(pullback.tensor([0.]), pullback.tensor([1.]))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -284,14 +375,30 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """Binary cross entropy of each class, averaged over the classes."""
+    """Binary cross entropy of each class, averaged over the classes.
+
+    Input and target (0 or 1) of shape (N, C) or (C,). loss = -mean over c of weight[c] * (y * ln(sigmoid(x)) + (1 - y)
+    * ln(sigmoid(-x))).
+
+    >>> import pullback
+    >>> pullback.nn.MultiLabelSoftMarginLoss()(pullback.tensor([0., 0.]), pullback.tensor([1., 0.]))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
-    """1 - cosine where the target is 1, a hinge of the cosine where it is -1."""
+    """1 - cosine where the target is 1, a hinge of the cosine where it is -1.
+
+    Inputs (N, D) or (D,), target (N,) or (). loss = 1 - cos(x1, x2) where y = 1, max(0, cos(x1, x2) - margin) where y =
+    -1.
+
+    >>> import pullback
+    >>> pullback.nn.CosineEmbeddingLoss()(pullback.tensor([1., 0.]), pullback.tensor([0., 1.]), pullback.tensor(1.))
+    tensor(1.)
+    """
 
     def __init__(
         self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -304,7 +411,14 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """A hinge on which of two inputs is larger."""
+    """A hinge on which of two inputs is larger.
+
+    Inputs and target (1 or -1) of one shape. loss = max(0, -y * (x1 - x2) + margin).
+
+    >>> import pullback
+    >>> pullback.nn.MarginRankingLoss()(pullback.tensor([1.]), pullback.tensor([3.]), pullback.tensor([1.]))
+    tensor(2.)
+    """
 
     def __init__(
         self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -317,7 +431,15 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """A hinge between the target class and each other."""
+    """A hinge between the target class and each other.
+
+    Input (N, C) or (C,), target (N,) or () of classes. loss = sum over i != y of max(0, weight[y] * (margin - x[y] +
+    x[i])) ** p / C.
+
+    >>> import pullback
+    >>> pullback.nn.MultiMarginLoss()(pullback.tensor([0., 0.]), pullback.tensor(1))
+    tensor(0.5000)
+    """
 
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
@@ -338,7 +460,15 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """A hinge on the distances of an anchor to a positive and a negative example."""
+    """A hinge on the distances of an anchor to a positive and a negative example.
+
+    Three inputs (N, D) or (D,). loss = max(0, |anchor - positive| - |anchor - negative| + margin), distances by the
+    p-norm; `swap` takes the smaller of the distances from anchor and positive to negative.
+
+    >>> import pullback
+    >>> pullback.nn.TripletMarginLoss()(pullback.tensor([0., 0.]), pullback.tensor([3., 4.]), pullback.tensor([6., 8.]))
+    tensor(0.)
+    """
 
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: Any = None,
@@ -383,7 +513,16 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification: the likelihood of a label sequence over all alignments."""
+    """Connectionist temporal classification: the likelihood of a label sequence over all alignments.
+
+    Log probabilities (T, N, C) or (T, C), targets (N, S) or all in a row, and the lengths of both. loss = -ln(sum of
+    the probabilities of all paths that give the target once repetitions and `blank` are left out).
+
+    >>> import pullback
+    >>> scores = pullback.full((2, 1, 2), -0.6931)
+    >>> pullback.nn.CTCLoss(reduction="sum")(scores, pullback.tensor([[1]]), pullback.tensor([2]), pullback.tensor([1]))
+    tensor(0.2876)
+    """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)

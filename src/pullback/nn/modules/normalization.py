@@ -19,7 +19,15 @@ def _as_shape(normalized_shape: Any) -> tuple[int, ...]:
 
 
 class LocalResponseNorm(Module):
-    """Divide by the energy of neighbouring channels."""
+    """Divide by the energy of neighbouring channels.
+
+    The input is (N, C, *). y[c] = x[c] / (k + alpha / size * sum of x[d] ** 2 over the `size` channels d around c) **
+    beta.
+
+    >>> import pullback
+    >>> pullback.nn.LocalResponseNorm(2)(pullback.ones(1, 3, 4)).shape
+    pullback.Size([1, 3, 4])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -87,7 +95,15 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """Zero mean and unit variance over groups of channels, then a learned scale and shift per channel."""
+    """Zero mean and unit variance over groups of channels, then a learned scale and shift per channel.
+
+    The input is (N, C, *), C = `num_channels`, in `num_groups` groups. y = (x - mean) / sqrt(variance + eps) * weight +
+    bias, with mean and variance of each group of each example, and a weight and a bias for each channel.
+
+    >>> import pullback
+    >>> pullback.nn.GroupNorm(1, 2)(pullback.tensor([[1., 3.]])).detach()
+    tensor([[-1.0000,  1.0000]])
+    """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
     weight: Any
@@ -129,7 +145,15 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """Unit root mean square over the last dimensions, then a learned scale."""
+    """Unit root mean square over the last dimensions, then a learned scale.
+
+    The last dimensions of the input are `normalized_shape`. y = x / sqrt(mean of x ** 2 + eps) * weight; `eps` None
+    stands for the dtype's.
+
+    >>> import pullback
+    >>> pullback.nn.RMSNorm(2)(pullback.tensor([3., 3.])).detach()
+    tensor([1., 1.])
+    """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
     weight: Any

@@ -46,13 +46,27 @@ class _CircularPadNd(_PadNd):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Continue sequences from their other end."""
+    """Continue sequences from their other end.
+
+    `padding` is a number, or (left, right), not larger than the size.
+
+    >>> import pullback
+    >>> pullback.nn.CircularPad1d(1)(pullback.tensor([[1., 2., 3.]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
     dims = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """Continue images from their other side."""
+    """Continue images from their other side.
+
+    `padding` is a number, or (left, right, top, bottom), not larger than the sizes.
+
+    >>> import pullback
+    >>> pullback.nn.CircularPad2d(1)(pullback.ones(1, 3, 3)).shape
+    pullback.Size([1, 5, 5])
+    """
 
     dims = 2
 
@@ -76,13 +90,29 @@ class _ConstantPadNd(_PadNd):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Surround sequences with a value."""
+    """Surround sequences with a value.
+
+    `padding` is a number, or (left, right); negative ones cut.
+
+    >>> import pullback
+    >>> pullback.nn.ConstantPad1d(1, 5.0)(pullback.tensor([[1., 2.]]))
+    tensor([[5., 1., 2., 5.]])
+    """
 
     dims = 1
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Surround images with a value."""
+    """Surround images with a value.
+
+    `padding` is a number, or (left, right, top, bottom); negative ones cut.
+
+    >>> import pullback
+    >>> pullback.nn.ConstantPad2d(1, 5.0)(pullback.zeros(1, 1))
+    tensor([[5., 5., 5.],
+            [5., 0., 5.],
+            [5., 5., 5.]])
+    """
 
     dims = 2
 
@@ -98,13 +128,27 @@ class _ReflectionPadNd(_PadNd):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Mirror sequences at their ends."""
+    """Mirror sequences at their ends.
+
+    `padding` is a number, or (left, right), smaller than the size. (N, C, L) or (C, L).
+
+    >>> import pullback
+    >>> pullback.nn.ReflectionPad1d(1)(pullback.tensor([[1., 2., 3.]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
 
     dims = 1
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Mirror images at their edges."""
+    """Mirror images at their edges.
+
+    `padding` is a number, or (left, right, top, bottom), smaller than the sizes. (N, C, H, W) or (C, H, W).
+
+    >>> import pullback
+    >>> pullback.nn.ReflectionPad2d(1)(pullback.ones(1, 3, 3)).shape
+    pullback.Size([1, 5, 5])
+    """
 
     dims = 2
 
@@ -120,13 +164,27 @@ class _ReplicationPadNd(_PadNd):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Repeat the ends of sequences."""
+    """Repeat the ends of sequences.
+
+    `padding` is a number, or (left, right). (N, C, L) or (C, L).
+
+    >>> import pullback
+    >>> pullback.nn.ReplicationPad1d(1)(pullback.tensor([[1., 2., 3.]]))
+    tensor([[1., 1., 2., 3., 3.]])
+    """
 
     dims = 1
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Repeat the edges of images."""
+    """Repeat the edges of images.
+
+    `padding` is a number, or (left, right, top, bottom). (N, C, H, W) or (C, H, W).
+
+    >>> import pullback
+    >>> pullback.nn.ReplicationPad2d(1)(pullback.ones(1, 3, 3)).shape
+    pullback.Size([1, 5, 5])
+    """
 
     dims = 2
 
@@ -138,7 +196,14 @@ class ReplicationPad3d(_ReplicationPadNd):
 
 
 class ZeroPad1d(ConstantPad1d):
-    """Surround sequences with zeros."""
+    """Surround sequences with zeros.
+
+    `padding` is a number, or (left, right); negative ones cut.
+
+    >>> import pullback
+    >>> pullback.nn.ZeroPad1d((0, 1))(pullback.tensor([[1., 2.]]))
+    tensor([[1., 2., 0.]])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -148,7 +213,14 @@ class ZeroPad1d(ConstantPad1d):
 
 
 class ZeroPad2d(ConstantPad2d):
-    """Surround images with zeros."""
+    """Surround images with zeros.
+
+    `padding` is a number, or (left, right, top, bottom); negative ones cut.
+
+    >>> import pullback
+    >>> pullback.nn.ZeroPad2d(1)(pullback.ones(1, 3, 3)).shape
+    pullback.Size([1, 5, 5])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)

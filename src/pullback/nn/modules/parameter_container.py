@@ -32,7 +32,14 @@ def _dtype_of(value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors become parameters, other values are kept as they are."""
+    """A list of parameters; tensors become parameters, other values are kept as they are.
+
+    Made of tensors; each becomes a Parameter and is found by `parameters()`.
+
+    >>> import pullback
+    >>> len(list(pullback.nn.ParameterList([pullback.ones(2), pullback.ones(3)]).parameters()))
+    2
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -91,7 +98,14 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors become parameters, other values are kept as they are."""
+    """A dict of parameters; tensors become parameters, other values are kept as they are.
+
+    Made of a mapping or pairs; each tensor becomes a Parameter and is found by `parameters()`.
+
+    >>> import pullback
+    >>> pullback.nn.ParameterDict({"w": pullback.ones(2)})["w"].requires_grad
+    True
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

@@ -12,7 +12,14 @@ __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
-    """Make channels into pixels: a larger image with fewer channels."""
+    """Make channels into pixels: a larger image with fewer channels.
+
+    (*, C * r ** 2, H, W) becomes (*, C, H * r, W * r), r = `upscale_factor`.
+
+    >>> import pullback
+    >>> pullback.nn.PixelShuffle(2)(pullback.ones(1, 8, 3, 3)).shape
+    pullback.Size([1, 2, 6, 6])
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -26,7 +33,14 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Make pixels into channels: a smaller image with more channels."""
+    """Make pixels into channels: a smaller image with more channels.
+
+    (*, C, H * r, W * r) becomes (*, C * r ** 2, H, W), r = `downscale_factor`.
+
+    >>> import pullback
+    >>> pullback.nn.PixelUnshuffle(2)(pullback.ones(1, 2, 6, 6)).shape
+    pullback.Size([1, 8, 3, 3])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()

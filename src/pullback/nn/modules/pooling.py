@@ -41,7 +41,16 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The maximum of each window of sequences."""
+    """The maximum of each window of sequences.
+
+    (N, C, L) or (C, L) becomes (N, C, L_out), L_out = floor((L + 2 * padding - dilation * (kernel_size - 1) - 1) /
+    stride) + 1; `stride` is the kernel's size unless given, and `ceil_mode` rounds up. With `return_indices` the places
+    of the maxima come too.
+
+    >>> import pullback
+    >>> pullback.nn.MaxPool1d(2)(pullback.tensor([[1., 3., 7., 5.]]))
+    tensor([[3., 7.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options())
@@ -64,7 +73,14 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The maximum of each window of volumes."""
+    """The maximum of each window of volumes.
+
+    (N, C, D, H, W) or (C, D, H, W) becomes (N, C, D_out, H_out, W_out), with sizes as those of `MaxPool1d`.
+
+    >>> import pullback
+    >>> pullback.nn.MaxPool3d(2)(pullback.ones(1, 3, 4, 8, 8)).shape
+    pullback.Size([1, 3, 2, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options())
@@ -84,7 +100,16 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Put maxima of sequences back where MaxPool1d took them."""
+    """Put maxima of sequences back where MaxPool1d took them.
+
+    The input and `indices` are what `MaxPool1d` with `return_indices` gave; all other places are zero. `output_size`
+    chooses among the sizes that pool to the same one.
+
+    >>> import pullback
+    >>> pool, unpool = pullback.nn.MaxPool1d(2, return_indices=True), pullback.nn.MaxUnpool1d(2)
+    >>> unpool(*pool(pullback.tensor([[1., 3., 7., 5.]])))
+    tensor([[0., 3., 7., 0.]])
+    """
 
     dims = 1
 
@@ -93,7 +118,17 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Put maxima of images back where MaxPool2d took them."""
+    """Put maxima of images back where MaxPool2d took them.
+
+    The input and `indices` are what `MaxPool2d` with `return_indices` gave; all other places are zero. `output_size`
+    chooses among the sizes that pool to the same one.
+
+    >>> import pullback
+    >>> pool, unpool = pullback.nn.MaxPool2d(2, return_indices=True), pullback.nn.MaxUnpool2d(2)
+    >>> unpool(*pool(pullback.arange(4.).reshape(1, 2, 2)))
+    tensor([[[0., 0.],
+             [0., 3.]]])
+    """
 
     dims = 2
 
@@ -120,7 +155,16 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of each window of sequences."""
+    """The mean of each window of sequences.
+
+    (N, C, L) or (C, L) becomes (N, C, L_out), L_out = floor((L + 2 * padding - kernel_size) / stride) + 1; `stride` is
+    the kernel's size unless given, and `ceil_mode` rounds up. Padded zeros count as elements unless `count_include_pad`
+    is False.
+
+    >>> import pullback
+    >>> pullback.nn.AvgPool1d(2)(pullback.tensor([[1., 3., 5., 7.]]))
+    tensor([[2., 6.]])
+    """
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
@@ -138,7 +182,17 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """The mean of each window of images."""
+    """The mean of each window of images.
+
+    (N, C, H, W) or (C, H, W) becomes (N, C, H_out, W_out), H_out = floor((H + 2 * padding - kernel_size) / stride) + 1;
+    `stride` is the kernel's size unless given, and `ceil_mode` rounds up. The sum of a window is divided by its size,
+    or by `divisor_override`.
+
+    >>> import pullback
+    >>> pullback.nn.AvgPool2d(2)(pullback.arange(16.).reshape(1, 4, 4))
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
+    """
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
@@ -160,7 +214,14 @@ class AvgPool2d(_AvgPoolNd):
 
 
 class AvgPool3d(AvgPool2d):
-    """The mean of each window of volumes."""
+    """The mean of each window of volumes.
+
+    (N, C, D, H, W) or (C, D, H, W) becomes (N, C, D_out, H_out, W_out), with sizes as those of `AvgPool2d`.
+
+    >>> import pullback
+    >>> pullback.nn.AvgPool3d(2)(pullback.ones(1, 3, 4, 8, 8)).shape
+    pullback.Size([1, 3, 2, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.avg_pool3d(
@@ -198,7 +259,15 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The maximum of randomly placed windows of images."""
+    """The maximum of randomly placed windows of images.
+
+    (N, C, H, W) or (C, H, W) becomes (N, C, *output_size); give `output_size`, or `output_ratio` as the part of each
+    size that is left, between 0 and 1. The steps between windows are drawn anew in every call.
+
+    >>> import pullback
+    >>> pullback.nn.FractionalMaxPool2d(2, output_ratio=0.5)(pullback.ones(1, 8, 8)).shape
+    pullback.Size([1, 4, 4])
+    """
 
     dims = 2
 
@@ -225,14 +294,31 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """The p-norm of each window of sequences."""
+    """The p-norm of each window of sequences.
+
+    (N, C, L) or (C, L) becomes (N, C, L_out), L_out = floor((L - kernel_size) / stride) + 1. y = (sum of x **
+    norm_type) ** (1 / norm_type).
+
+    >>> import pullback
+    >>> pullback.nn.LPPool1d(2, 2)(pullback.tensor([[3., 4., 6., 8.]]))
+    tensor([[ 5., 10.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPoolNd):
-    """The p-norm of each window of images."""
+    """The p-norm of each window of images.
+
+    (N, C, H, W) or (C, H, W) becomes (N, C, H_out, W_out), H_out = floor((H - kernel_size) / stride) + 1. y = (sum of x
+    ** norm_type) ** (1 / norm_type).
+
+    >>> import pullback
+    >>> pullback.nn.LPPool2d(1, 2)(pullback.ones(1, 4, 4))
+    tensor([[[4., 4.],
+             [4., 4.]]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
@@ -256,21 +342,45 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Max pooling of sequences to a given size."""
+    """Max pooling of sequences to a given size.
+
+    (N, C, L) or (C, L) becomes (N, C, output_size); with `return_indices` the places of the maxima come too. y[i] = max
+    of x[j] for floor(i * L / output_size) <= j < ceil((i + 1) * L / output_size).
+
+    >>> import pullback
+    >>> pullback.nn.AdaptiveMaxPool1d(2)(pullback.tensor([[1., 2., 3., 4.]]))
+    tensor([[2., 4.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Max pooling of images to a given size."""
+    """Max pooling of images to a given size.
+
+    (N, C, H, W) or (C, H, W) becomes (N, C, *output_size); `output_size` is a number or a pair, and None keeps a size.
+    With `return_indices` the places of the maxima come too.
+
+    >>> import pullback
+    >>> pullback.nn.AdaptiveMaxPool2d((2, None))(pullback.ones(3, 8, 5)).shape
+    pullback.Size([3, 2, 5])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Max pooling of volumes to a given size."""
+    """Max pooling of volumes to a given size.
+
+    (N, C, D, H, W) or (C, D, H, W) becomes (N, C, *output_size); `output_size` is a number or three, and None keeps a
+    size.
+
+    >>> import pullback
+    >>> pullback.nn.AdaptiveMaxPool3d(2)(pullback.ones(3, 4, 8, 8)).shape
+    pullback.Size([3, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
@@ -286,21 +396,45 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Mean pooling of sequences to a given size."""
+    """Mean pooling of sequences to a given size.
+
+    (N, C, L) or (C, L) becomes (N, C, output_size). y[i] = mean of x[j] for floor(i * L / output_size) <= j < ceil((i +
+    1) * L / output_size).
+
+    >>> import pullback
+    >>> pullback.nn.AdaptiveAvgPool1d(2)(pullback.tensor([[1., 2., 3., 4.]]))
+    tensor([[1.5000, 3.5000]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Mean pooling of images to a given size."""
+    """Mean pooling of images to a given size.
+
+    (N, C, H, W) or (C, H, W) becomes (N, C, *output_size); `output_size` is a number or a pair, and None keeps a size.
+    Each result is the mean of a window that covers its share of the image.
+
+    >>> import pullback
+    >>> pullback.nn.AdaptiveAvgPool2d(1)(pullback.ones(2, 3, 8, 8)).shape
+    pullback.Size([2, 3, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Mean pooling of volumes to a given size."""
+    """Mean pooling of volumes to a given size.
+
+    (N, C, D, H, W) or (C, D, H, W) becomes (N, C, *output_size); `output_size` is a number or three, and None keeps a
+    size.
+
+    >>> import pullback
+    >>> pullback.nn.AdaptiveAvgPool3d(1)(pullback.ones(2, 3, 4, 8, 8)).shape
+    pullback.Size([2, 3, 1, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool3d(input, self.output_size)

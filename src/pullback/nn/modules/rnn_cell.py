@@ -87,7 +87,15 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of Elman's network."""
+    """One step of Elman's network.
+
+    Inputs (N, input_size) and state (N, hidden_size), zero unless given. h' = tanh(W_i x + b_i + W_h h + b_h), or relu
+    for `nonlinearity`="relu".
+
+    >>> import pullback
+    >>> pullback.nn.RNNCell(3, 5)(pullback.ones(2, 3)).shape
+    pullback.Size([2, 5])
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
@@ -103,7 +111,15 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM; the state is (h, c)."""
+    """One step of an LSTM; the state is (h, c).
+
+    Inputs (N, input_size) and states (h, c) of (N, hidden_size), zero unless given. c' = sigmoid(f) * c + sigmoid(i) *
+    tanh(g), h' = sigmoid(o) * tanh(c'), with i, f, g, o = W_i x + b_i + W_h h + b_h in four parts.
+
+    >>> import pullback
+    >>> [state.shape for state in pullback.nn.LSTMCell(3, 5)(pullback.ones(2, 3))]
+    [pullback.Size([2, 5]), pullback.Size([2, 5])]
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -115,7 +131,15 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU."""
+    """One step of a GRU.
+
+    Inputs (N, input_size) and state (N, hidden_size), zero unless given; both without N too. r, z = sigmoid(...), n =
+    tanh(W_in x + b_in + r * (W_hn h + b_hn)), and h' = (1 - z) * n + z * h.
+
+    >>> import pullback
+    >>> pullback.nn.GRUCell(3, 5)(pullback.ones(2, 3)).shape
+    pullback.Size([2, 5])
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -105,7 +105,15 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Look up vectors by index and sum, average or maximise them bag by bag."""
+    """Look up vectors by index and sum, average or maximise them bag by bag.
+
+    Indices (B, N), or (N,) with `offsets` (B,) where each bag begins, give (B, embedding_dim). `mode` is "sum", "mean"
+    or "max"; `per_sample_weights`, for "sum" alone, multiply the rows.
+
+    >>> import pullback
+    >>> pullback.nn.EmbeddingBag(10, 3)(pullback.tensor([[1, 2], [4, 5]])).shape
+    pullback.Size([2, 3])
+    """
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,

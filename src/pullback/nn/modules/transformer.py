@@ -136,7 +136,16 @@ class Transformer(Module):
 
 
 class TransformerEncoder(Module):
-    """A stack of equal encoder layers."""
+    """A stack of equal encoder layers.
+
+    A copy of `encoder_layer` for each of `num_layers`, then `norm` if given. `src` (S, N, E), or (N, S, E) for layers
+    with `batch_first`, keeps its shape.
+
+    >>> import pullback
+    >>> layer = pullback.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+    >>> pullback.nn.TransformerEncoder(layer, 2)(pullback.ones(1, 5, 8)).shape
+    pullback.Size([1, 5, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -208,7 +217,16 @@ def _obstacle(layer: Any) -> str:
 
 
 class TransformerDecoder(Module):
-    """A stack of equal decoder layers."""
+    """A stack of equal decoder layers.
+
+    A copy of `decoder_layer` for each of `num_layers`, then `norm` if given. `tgt` (T, N, E) keeps its shape; `memory`
+    (S, N, E) is what an encoder gave.
+
+    >>> import pullback
+    >>> layer = pullback.nn.TransformerDecoderLayer(8, 2)
+    >>> pullback.nn.TransformerDecoder(layer, 2)(pullback.ones(4, 1, 8), pullback.ones(5, 1, 8)).shape
+    pullback.Size([4, 1, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -290,7 +308,15 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to the encoder's output, and a feed-forward network."""
+    """Self-attention, attention to the encoder's output, and a feed-forward network.
+
+    `tgt` (T, N, E) keeps its shape: attention to itself, attention to `memory` (S, N, E), and two linear layers, each
+    with a residual connection and a norm, which comes before them with `norm_first`.
+
+    >>> import pullback
+    >>> pullback.nn.TransformerDecoderLayer(8, 2)(pullback.ones(4, 1, 8), pullback.ones(5, 1, 8)).shape
+    pullback.Size([4, 1, 8])
+    """
 
     __constants__ = ["norm_first"]
 

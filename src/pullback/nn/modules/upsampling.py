@@ -12,7 +12,15 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 class Upsample(Module):
-    """Resize to a given size, or by a given factor."""
+    """Resize to a given size, or by a given factor.
+
+    (N, C, *) of one to three sizes becomes (N, C, *size), or sizes times `scale_factor`; `mode` is "nearest", "linear",
+    "bilinear", "bicubic" or "trilinear".
+
+    >>> import pullback
+    >>> pullback.nn.Upsample(scale_factor=2)(pullback.tensor([[[1., 2.]]]))
+    tensor([[[1., 1., 2., 2.]]])
+    """
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,

@@ -15,7 +15,10 @@ LrFunction = Callable[[int], float]
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times a function of the epoch."""
+    """The initial rate times a function of the epoch.
+
+    `lr_lambda` is a function of the epoch, or one for each group. lr = base lr * lr_lambda(epoch).
+    """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
@@ -40,7 +43,10 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The present rate times a function of the epoch."""
+    """The present rate times a function of the epoch.
+
+    `lr_lambda` is a function of the epoch, or one for each group. lr = the last lr * lr_lambda(epoch).
+    """
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
@@ -60,7 +66,10 @@ def _functions(optimizer: Optimizer, lr_lambda: Any) -> list[LrFunction]:
 
 
 class StepLR(LRScheduler):
-    """Multiply by `gamma` every `step_size` epochs."""
+    """Multiply by `gamma` every `step_size` epochs.
+
+    lr = base lr * gamma ** (epoch // step_size).
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -78,7 +87,10 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiply by `gamma` at given epochs."""
+    """Multiply by `gamma` at given epochs.
+
+    lr = base lr * gamma ** (the number of `milestones` passed).
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -99,7 +111,10 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """A fraction of the rate for the first `total_iters` epochs."""
+    """A fraction of the rate for the first `total_iters` epochs.
+
+    lr = base lr * factor until `total_iters`, then the base lr.
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -124,7 +139,11 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A fraction of the rate that changes linearly over the first `total_iters` epochs."""
+    """A fraction of the rate that changes linearly over the first `total_iters` epochs.
+
+    The factor goes from `start_factor` to `end_factor` in `total_iters` steps. lr = base lr * (start + (end - start) *
+    min(epoch, total_iters) / total_iters).
+    """
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
@@ -155,7 +174,10 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiply by `gamma` every epoch."""
+    """Multiply by `gamma` every epoch.
+
+    lr = base lr * gamma ** epoch.
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -172,7 +194,10 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Fall to zero as a power over `total_iters` epochs."""
+    """Fall to zero as a power over `total_iters` epochs.
+
+    lr = base lr * (1 - epoch / total_iters) ** power, zero from `total_iters` on.
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
@@ -193,7 +218,10 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Follow a cosine from the initial rate to `eta_min` over `T_max` epochs, and back."""
+    """Follow a cosine from the initial rate to `eta_min` over `T_max` epochs, and back.
+
+    lr = eta_min + (base lr - eta_min) * (1 + cos(pi * epoch / T_max)) / 2.
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
@@ -222,7 +250,10 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Follow a cosine from the initial rate to `eta_min`, again and again, each time `T_mult` times as long."""
+    """Follow a cosine from the initial rate to `eta_min`, again and again, each time `T_mult` times as long.
+
+    As `CosineAnnealingLR` over T_i steps, then from the start with T_i * T_mult; the first T_i is `T_0`.
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1

@@ -45,7 +45,10 @@ class _Composed(LRScheduler):
 
 
 class SequentialLR(_Composed):
-    """One schedule after the other; the next begins at each milestone."""
+    """One schedule after the other; the next begins at each milestone.
+
+    `schedulers` take turns at the epochs in `milestones`, one less than there are schedulers.
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
@@ -84,7 +87,10 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """Schedules that all step at once, each on what the others made of the rates."""
+    """Schedules that all step at once, each on what the others made of the rates.
+
+    `step()` steps all `schedulers` of one optimizer, and their factors multiply.
+    """
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:

@@ -27,7 +27,11 @@ def set_momentum(group: dict[str, Any], momentum: float, by_beta1: bool) -> None
 
 
 class CyclicLR(LRScheduler):
-    """Rates that go up and down between two bounds, with amplitudes that may shrink."""
+    """Rates that go up and down between two bounds, with amplitudes that may shrink.
+
+    From `base_lr` to `max_lr` in `step_size_up` batches and back in `step_size_down`, again and again; `mode`
+    "triangular2" halves each height, "exp_range" multiplies it by gamma ** batch.
+    """
 
     def __init__(
         self, optimizer: Optimizer, base_lr: Any, max_lr: Any, step_size_up: int = 2000,
@@ -114,7 +118,11 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """One cycle: up to `max_lr`, then down to almost nothing."""
+    """One cycle: up to `max_lr`, then down to almost nothing.
+
+    From max_lr / div_factor to `max_lr` in the first `pct_start` of the steps, then down to the first /
+    final_div_factor, along a cosine or a line; momentum goes the other way. Call `step()` after each batch.
+    """
 
     def __init__(
         self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None, epochs: int | None = None,

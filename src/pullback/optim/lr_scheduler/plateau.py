@@ -11,7 +11,11 @@ from pullback.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiply the rates by `factor` when the metric has not improved for more than `patience` epochs."""
+    """Multiply the rates by `factor` when the metric has not improved for more than `patience` epochs.
+
+    `step(metric)` multiplies the rate by `factor` once the metric was no better (by `threshold`) for more than
+    `patience` calls; then `cooldown` calls do not count, and `min_lr` is the least rate.
+    """
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
