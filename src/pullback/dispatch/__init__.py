@@ -22,7 +22,7 @@ from typing import Any
 
 from pullback import functions
 from pullback.backend.wrapper_array import WrapperArray
-from pullback.dispatch import parts
+from pullback.dispatch import parts_of_fused
 from pullback.dispatch.batch_norm import native_batch_norm
 from pullback.dispatch.calling import call, dispatching_types
 from pullback.dispatch.chains import one_hot
@@ -105,7 +105,7 @@ def _refuse_wrappers(name: str, values: tuple[Any, ...]) -> None:
 
 
 def _part(name: str) -> Callable[..., Any]:
-    for place in (parts, unfused, import_module("pullback.generated"), functions):
+    for place in (parts_of_fused, unfused, import_module("pullback.generated"), functions):
         found: Callable[..., Any] | None = getattr(place, name, None)
         if found is not None:
             return found

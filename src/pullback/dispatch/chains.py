@@ -14,7 +14,7 @@ from pullback.backend.device import CPU
 from pullback.backend.layout import strided
 from pullback.dispatch.calling import call
 from pullback.dispatch.overloads import aten
-from pullback.dispatch.parts import conj
+from pullback.dispatch.parts_of_fused import conj
 from pullback.formulas.exponential import pow_grad_exponent
 from pullback.formulas.losses import logits_grad
 from pullback.formulas.norms import vector_norm_grad

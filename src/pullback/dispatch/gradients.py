@@ -10,7 +10,7 @@ from typing import Any
 import pullback.generated as F
 from pullback import functions
 from pullback.backend.array_module import empty, has_internal_overlap
-from pullback.dispatch import chains, parts
+from pullback.dispatch import chains, parts_of_fused
 from pullback.dispatch.arguments import arranged, overload_for
 from pullback.dispatch.calling import call
 from pullback.dispatch.declarations import backward_lines
@@ -128,7 +128,7 @@ def _function(name: str) -> Callable[..., Any]:
             return call(overload, *(found or (args, kwargs)))
 
         return shown
-    for place in (parts, chains):
+    for place in (parts_of_fused, chains):
         if hasattr(place, name):
             return getattr(place, name)
     if functions.module_of(name) is not None:

@@ -43,7 +43,7 @@ RULES = (83 * b"=" + b"\n=   BAD TERMINATION", 74 * b"-" + b"\nprterun ")
 """How the mpiexec of MPICH, and that of Open MPI, begin to say so."""
 
 OPENINGS = (b"Abort(", b"[proxy:", b"[mpiexec@", b"srun: ", b"slurmstepd")
-"""How single lines of theirs begin."""
+"""How single lines that they print begin."""
 
 LABEL = re.compile(rb"^\d+(?:: ?|$)")
 """How srun says which rank a line comes from, on request; of its own ones only some have that."""

@@ -17,7 +17,7 @@ def div_or_zero(input: Any, other: Any) -> Any:
 
 @declare(twin="passes")
 def unit_or_zero(input: Any, other: Any) -> Any:
-    """Numbers relative to a norm of theirs, zero where that is zero."""
+    """Numbers divided by their norm; zero where the norm is zero."""
     return F.div_or_zero(input, other)
 
 

@@ -3,7 +3,7 @@
 # Note [Differentiating transforms]
 grad, vjp and jvp run on the one ordinary graph. An input becomes an alias at a place of its own: a leaf, or a recorded
 view where it requires grad already, so that outer transforms are reached through it. The graph lies below every vmap: an
-input that is the same for all examples is first expanded to all of them, else its gradient would be the sum of theirs.
+input that is the same for all examples is first expanded to all of them, else its gradient would be a sum over them.
 When a transform is over, its leaves are dead; results that lead to no other leaf lose their history.
 """
 

@@ -11,7 +11,7 @@ from weakref import ref
 from pullback.autograd.function import _FunctionCall
 from pullback.backend.array_module import ndarray
 from pullback.backend.device_array import DeviceArray
-from pullback.backend.pieces import memory_of, piece_of
+from pullback.backend.storage_pieces import memory_of, piece_of
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.history import gradient_edge

@@ -8,7 +8,7 @@ from typing import Any
 
 from pullback.autograd.differentiation import make_grads, root_edges
 from pullback.backend.array_module import as_array
-from pullback.backend.pieces import memory_of
+from pullback.backend.storage_pieces import memory_of
 from pullback.engine.engine import engine
 from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of

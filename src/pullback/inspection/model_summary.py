@@ -9,7 +9,7 @@ from typing import Any
 
 import pullback
 from pullback.autograd.profiler import profile
-from pullback.backend.pieces import memory_of
+from pullback.backend.storage_pieces import memory_of
 from pullback.inspection.nodes import held_arrays, nodes_behind, saved_values, tensors_in
 from pullback.random import get_rng_state, set_rng_state
 from pullback.report import Report

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pullback.backend.device_array import DeviceArray
-from pullback.backend.pieces import (
+from pullback.backend.storage_pieces import (
     Piece,
     array_at,
     copy_storage,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.backend.pieces import memory_of
+from pullback.backend.storage_pieces import memory_of
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput
 from pullback.inspection.nodes import (
     held_arrays,

@@ -1,8 +1,8 @@
-"""What is said when a function stumbled over an argument of a wrong type.
+"""Turn an internal error into the TypeError that names the wrong argument.
 
 # Note [Refusals]
-Functions do not look at the types of their arguments: every call would pay for it. When one fails, whatever it stumbled
-over, its arguments are compared with its annotations (of composite functions) or with the signature of its kernel (of
+Functions do not look at the types of their arguments: every call would pay for it. When one fails, for whatever
+reason, its arguments are compared with its annotations (of composite functions) or with the signature of its kernel (of
 generated ones), and a TypeError in PyTorch's words takes the error's place: PyTorch reads all arguments before it runs.
 Where PyTorch's signatures are known, `dispatch/wrong_calls.py` reads the call that the user wrote as PyTorch's parser would.
 Python itself refuses too few, too many and misnamed arguments, before anything of ours runs.

@@ -4,18 +4,18 @@ Each function has the arguments of the kernel of its name, with places for array
 NotLowered, and the kernel is called as it is. One that gives None leaves an elementwise kernel to its own text.
 """
 
-from pullback.compiling.lowered import casts, joining, losses, parts, products, reductions, softmaxes
-from pullback.compiling.lowered.common import LOWERINGS
+from pullback.compiling.lowered import assembled_gradients, casts, joining, losses, products, reductions, softmaxes
+from pullback.compiling.lowered.lowering_table import LOWERINGS
 from pullback.compiling.lowered.numpy_functions import BY_FUNCTION, lower_ufunc
 
 __all__ = [
     "BY_FUNCTION",
     "LOWERINGS",
+    "assembled_gradients",
     "casts",
     "joining",
     "losses",
     "lower_ufunc",
-    "parts",
     "products",
     "reductions",
     "softmaxes",

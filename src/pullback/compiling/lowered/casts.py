@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.compiling.lowered.common import LOWERINGS, identity, lowering
+from pullback.compiling.lowered.lowering_table import LOWERINGS, identity, lowering
 from pullback.compiling.lowering import Lowering, NotLowered, Symbol, as_expression, choose
 from pullback.compiling.sizes import broadcast_shape
 from pullback.compiling.steps import Place, is_dense, row_major

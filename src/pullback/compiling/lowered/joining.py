@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.compiling.lowered.common import axes_of, floating, identity, lowering
+from pullback.compiling.lowered.lowering_table import axes_of, floating, identity, lowering
 from pullback.compiling.lowering import Lowering, NotLowered, Symbol, apply, as_expression, choose, drop_axes
 from pullback.compiling.steps import Place, row_major
 from pullback.kernels.joining import split_sizes_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.compiling.lowered.common import floating, lowering
+from pullback.compiling.lowered.lowering_table import floating, lowering
 from pullback.compiling.lowered.reductions import sum
 from pullback.compiling.lowering import Lowering, NotLowered, apply
 from pullback.compiling.steps import Place

@@ -10,7 +10,7 @@ import numpy as np
 from pullback.backend import array_module
 from pullback.compiling import memory
 from pullback.compiling.lowered.casts import clone, filled, to_dtype
-from pullback.compiling.lowered.common import floating, identity, lowering
+from pullback.compiling.lowered.lowering_table import floating, identity, lowering
 from pullback.compiling.lowered.reductions import sum
 from pullback.compiling.lowering import Lowering, NotLowered, Symbol, apply, as_expression, choose
 from pullback.compiling.steps import Place, is_dense, row_major

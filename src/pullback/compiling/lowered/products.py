@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.compiling.lowered.common import LOWERINGS, floating, lowering, reshaped
+from pullback.compiling.lowered.lowering_table import LOWERINGS, floating, lowering, reshaped
 from pullback.compiling.lowered.reductions import sum_to
 from pullback.compiling.lowering import Lowering, NotLowered
 from pullback.compiling.program import Number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.compiling.lowered.casts import to_dtype
-from pullback.compiling.lowered.common import axes_of, copied, floating, lowering, reshaped
+from pullback.compiling.lowered.lowering_table import axes_of, copied, floating, lowering, reshaped
 from pullback.compiling.lowering import Lowering, NotLowered, drop_axes
 from pullback.compiling.steps import Place
 

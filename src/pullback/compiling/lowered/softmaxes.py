@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pullback.compiling.lowered.common import floating, lowering
+from pullback.compiling.lowered.lowering_table import floating, lowering
 from pullback.compiling.lowering import Lowering, NotLowered, apply, drop_axes
 from pullback.compiling.steps import Place
 

@@ -8,7 +8,7 @@ from pullback.devices.cuda.convolutions import Convolutions
 from pullback.devices.cuda.elementwise import fused_kernels
 from pullback.devices.cuda.images import Images
 from pullback.devices.cuda.losses import Losses
-from pullback.devices.cuda.positions import PositionChecks
+from pullback.devices.cuda.position_checks import PositionChecks
 from pullback.devices.cuda.products import Products
 from pullback.devices.cuda.recurrent import Recurrent
 from pullback.devices.cuda.rows import RowKernels

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pullback
-from pullback.distributed.objects import broadcast_object_list
+from pullback.distributed.object_collectives import broadcast_object_list
 from pullback.distributed.process_group import get_rank, is_initialized
 from pullback.distributed.tensor.dtensor import DTensor, gather_parts, rows_of
 from pullback.nn.parallel.distributed import DistributedDataParallel

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pullback.distributed.checkpoint.api import CheckpointException, wrapped_failure
-from pullback.distributed.objects import all_gather_object
+from pullback.distributed.object_collectives import all_gather_object
 from pullback.distributed.process_group import get_rank, get_world_size, is_initialized
 
 __all__ = ["Together"]

@@ -10,7 +10,7 @@ from typing import Any
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributed.algorithms.join import Join, Joinable, JoinConfig, JoinHook
 from pullback.distributed.coalescing import broadcast_together
-from pullback.distributed.objects import gather_object
+from pullback.distributed.object_collectives import gather_object
 from pullback.distributed.process_group import group_of
 from pullback.optim.optimizer import Optimizer
 

@@ -37,7 +37,7 @@ def _gradients(outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: Any, op
                 raise NoGradientError(
                     f"element {index} of tensors does not require grad and does not have a grad_fn that leads to each "
                     "example's own input: it is batched, and an input is the same for all examples, whose gradient would be "
-                    "the sum of theirs. Use pullback.func.grad inside of vmap, or grad outside of it."
+                    "the sum of the examples' gradients. Use pullback.func.grad inside of vmap, or grad outside of it."
                 )
     create = bool(options.get("create_graph"))
     keep = options.get("retain_graph")

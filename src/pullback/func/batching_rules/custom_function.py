@@ -223,7 +223,7 @@ def _sum_to(grad: Any, size: Any) -> Any:
 
 
 def _fit(level: VmapLevel, value: Any, batched: bool) -> Any:
-    """A gradient for a batch is a batch; for a tensor that all examples share it is the sum of theirs."""
+    """A gradient for a batch is a batch; for a tensor that all examples share it is the sum over them."""
     if not isinstance(value, Tensor):
         return value
     if batched:

@@ -94,7 +94,7 @@ class DistributedDataParallel(Module):
 
     def _check_same_module(self, named: list[tuple[str, Any]]) -> None:
         """Refuse modules that differ between ranks before their parameters are mixed."""
-        from pullback.distributed.objects import all_gather_object  # lazy: processes are above this layer
+        from pullback.distributed.object_collectives import all_gather_object  # lazy: processes are above this layer
 
         own = [(list(p.shape), str(p.dtype)) for _, p in named]
         found: list[Any] = [None] * self.process_group.size()

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pullback.compiling.lowered.casts import filled
-from pullback.compiling.lowered.common import floating, identity, lowering
+from pullback.compiling.lowered.lowering_table import floating, identity, lowering
 from pullback.compiling.lowering import Lowering, Symbol, as_expression
 from pullback.compiling.steps import Place
 

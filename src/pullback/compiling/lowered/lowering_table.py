@@ -1,4 +1,4 @@
-"""What the files beside this one share: the table that they fill, and small words about places."""
+"""The table that the files beside this one fill: what a kernel means in steps, by its name. They share what is below it."""
 
 from __future__ import annotations
 
