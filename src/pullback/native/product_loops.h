@@ -1,7 +1,7 @@
 /* Products of small matrices, for one floating-point type: REAL, with NAME(x) making names of their own for it.
  *
- * Two ways: sums of rows (a tile of up to eight rows by one panel of LANES columns is kept in registers while the inner
- * dimension runs) and, where the second matrix is transposed and the inner dimension long, dot products (four rows by
+ * Two ways: sums of rows (a tile of up to eight rows by one or two panels of LANES columns is kept in registers while the
+ * inner dimension runs) and, where the second matrix is transposed and the inner dimension long, dot products (four rows by
  * four columns, LANES partial sums each). Every element's sum depends on its own row and column alone.
  */
 
@@ -85,6 +85,36 @@ INLINE void NAME(tile)(int rows, const Product *p, const REAL *packed, ptrdiff_t
     }
 }
 
+/* Eight rows by two panels, `apart` numbers from each other: a number of a that was read serves both, without which
+ * processors that multiply two vectors at a time mostly wait for reads. */
+INLINE void NAME(double_tile)(const Product *p, const REAL *packed, ptrdiff_t row, ptrdiff_t column, const REAL *panel,
+                              ptrdiff_t panel_step, ptrdiff_t apart)
+{
+    NAME(Vector) sums[8][2];
+    ptrdiff_t depth = p->a.columns, row_step = packed ? 1 : p->a.row_step, step = packed ? 8 : p->a.column_step;
+    const REAL *a = packed ? packed + row * depth : (const REAL *)p->a.data + row * row_step;
+    for (int r = 0; r < 8; r++) {
+        __builtin_prefetch((REAL *)p->result + (row + r) * p->result_step + column, 1);
+        __builtin_prefetch((REAL *)p->result + (row + r) * p->result_step + column + LANES, 1);
+    }
+    for (int r = 0; r < 8; r++)
+        sums[r][0] = sums[r][1] = (NAME(Vector)){0};
+    for (ptrdiff_t k = 0; k < depth; k++, a += step, panel += panel_step) {
+        NAME(Vector) left = NAME(load)(panel), right = NAME(load)(panel + apart);
+        for (int r = 0; r < 8; r++) {
+            sums[r][0] += a[r * row_step] * left;
+            sums[r][1] += a[r * row_step] * right;
+        }
+    }
+    for (int r = 0; r < 8; r++)
+        for (int v = 0; v < 2; v++) {
+            ptrdiff_t place = column + v * LANES;
+            if (p->start)
+                sums[r][v] += NAME(load)((const REAL *)p->start + (row + r) * p->start_step + place);
+            NAME(store)((REAL *)p->result + (row + r) * p->result_step + place, &sums[r][v], LANES);
+        }
+}
+
 /* One or two rows by four neighbouring panels: one panel alone would wait for each of its sums. */
 INLINE void NAME(wide_tile)(int rows, const Product *p, ptrdiff_t row, ptrdiff_t column)
 {
@@ -146,11 +176,26 @@ MULTIVERSIONED static void NAME(pack_rows)(const Matrix *a, REAL *packed)
     }
 }
 
+/* The rows from `row` on by one panel, in tiles of four and less. */
+INLINE void NAME(some_rows)(const Product *p, const REAL *packed, ptrdiff_t row, ptrdiff_t column, ptrdiff_t count,
+                            const REAL *panel, ptrdiff_t panel_step)
+{
+    ptrdiff_t rows = p->a.rows;
+    for (; row + 4 <= rows; row += 4)
+        NAME(tile)(4, p, packed, row, column, count, panel, panel_step);
+    if (rows - row >= 2) {
+        NAME(tile)(2, p, packed, row, column, count, panel, panel_step);
+        row += 2;
+    }
+    if (row < rows)
+        NAME(tile)(1, p, packed, row, column, count, panel, panel_step);
+}
+
 /* The panels of LANES columns from `begin` up to `end`; `packed` rows of a may be NULL; `large` tiles are of 8 rows. */
 MULTIVERSIONED static void NAME(multiply_by_rows)(const Product *p, const REAL *packed, int large, ptrdiff_t begin,
                                                    ptrdiff_t end)
 {
-    REAL columns_packed[DEEPEST * (VECTOR_BYTES / sizeof(REAL))];
+    REAL columns_packed[2 * DEEPEST * (VECTOR_BYTES / sizeof(REAL))];
     ptrdiff_t rows = p->a.rows, columns = p->b.columns, wide = begin * LANES;
     int is_wide = rows < 4 && p->b.column_step == 1 && !packed;
     for (; is_wide && wide + 4 * LANES <= columns && wide + 4 * LANES <= end * LANES; wide += 4 * LANES) {
@@ -159,25 +204,30 @@ MULTIVERSIONED static void NAME(multiply_by_rows)(const Product *p, const REAL *
         if (rows % 2)
             NAME(wide_tile)(1, p, rows - 1, wide);
     }
-    for (ptrdiff_t column = wide; column < columns && column < end * LANES; column += LANES) {
+    ptrdiff_t deep = p->b.rows, next;
+    for (ptrdiff_t column = wide; column < columns && column < end * LANES; column = next) {
         ptrdiff_t count = columns - column < LANES ? columns - column : LANES;
+        int are_two = large && rows >= 8 && columns - column >= 2 * LANES && end * LANES - column >= 2 * LANES;
         const REAL *panel = (const REAL *)p->b.data + column;
-        ptrdiff_t panel_step = p->b.row_step, row = 0;
+        ptrdiff_t panel_step = p->b.row_step, apart = LANES, row = 0;
+        next = column + (are_two ? 2 : 1) * LANES;
         if (count < LANES || p->b.column_step != 1 || packed) {
             NAME(pack)(&p->b, column, count, columns_packed);
             panel = columns_packed;
             panel_step = LANES;
+            apart = deep * LANES;
+            if (are_two)
+                NAME(pack)(&p->b, column + LANES, LANES, columns_packed + apart);
         }
-        for (; large && row + 8 <= rows; row += 8)
-            NAME(tile)(8, p, packed, row, column, count, panel, panel_step);
-        for (; row + 4 <= rows; row += 4)
-            NAME(tile)(4, p, packed, row, column, count, panel, panel_step);
-        if (rows - row >= 2) {
-            NAME(tile)(2, p, packed, row, column, count, panel, panel_step);
-            row += 2;
+        if (are_two) {
+            for (; row + 8 <= rows; row += 8)
+                NAME(double_tile)(p, packed, row, column, panel, panel_step, apart);
+            NAME(some_rows)(p, packed, row, column + LANES, LANES, panel + apart, panel_step);
+        } else {
+            for (; large && row + 8 <= rows; row += 8)
+                NAME(tile)(8, p, packed, row, column, count, panel, panel_step);
         }
-        if (row < rows)
-            NAME(tile)(1, p, packed, row, column, count, panel, panel_step);
+        NAME(some_rows)(p, packed, row, column, count, panel, panel_step);
     }
 }
 

@@ -54,7 +54,7 @@ INLINE void exchange_double(Short_double *rows)
 
 #define MOST_NUMBERS (1L << 16) /* of a at a time, so that they stay in a second-level cache */
 #define PACKED_WORK (1L << 23)  /* work from which packing is repaid ... */
-#define PACKED_STEP 4096        /* ... where neighbours in the order of reading are so many bytes apart */
+#define PACKED_STEP 1024        /* ... where neighbours in the order of reading are so many bytes apart */
 #define THREAD_WORK (1L << 19)  /* the least for one thread */
 #define DOT_ROWS 4              /* up to here dot products are faster than packing */
 #define ANY_STRIDES 4096        /* work up to which any layout is served */
