@@ -15,7 +15,20 @@ from pullback import distributed as dist
 from pullback import nn
 from pullback.distributed.checkpoint.default_planner import box_of
 from pullback.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
-from pullback.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
+from pullback.distributed.fsdp import (
+    FSDPModule,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    MixedPrecisionPolicy,
+    ShardingStrategy,
+    StateDictType,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from pullback.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+from pullback.distributed.fsdp.wrap import ModuleWrapPolicy
 from pullback.distributed.tensor import DTensor, Shard
 from pullback.utils.checkpoint import checkpoint
 from tests.distributed.checks.data_parallel import assert_close, data, expected_gradients, network, run_pass
@@ -297,3 +310,113 @@ def check_copies_along_one_dimension_of_a_mesh() -> None:
     module = fully_shard(network(), mesh=mesh)
     run_pass(module)
     assert_close([whole(p.grad) for p in module.parameters()], expected_gradients())
+
+
+def older(module: Any = None, **options: Any) -> Any:
+    return FullyShardedDataParallel(module or network(), auto_wrap_policy=ModuleWrapPolicy({nn.Linear}), **options)
+
+
+def check_the_older_class_reduces_the_gradients_of_all_the_data() -> None:
+    for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD):
+        module = older(sharding_strategy=strategy)
+        assert type(module.module[0]).__name__ == "FullyShardedDataParallel"
+        for _ in range(2):
+            module.zero_grad()
+            run_pass(module)
+            assert_close([whole(p.grad) for p in module.parameters()], expected_gradients())
+        norm = module.clip_grad_norm_(0.5)
+        assert_close([norm], [pullback.stack([g.norm() for g in expected_gradients()]).norm()])
+
+
+def check_the_older_class_adds_gradients_up_before_it_reduces_them() -> None:
+    module = older()
+    with module.no_sync():
+        run_pass(module)
+        assert all(p.grad is None for p in module.parameters())
+    run_pass(module)
+    assert_close([whole(p.grad) for p in module.parameters()], [2 * grad for grad in expected_gradients()])
+
+
+def check_the_older_class_begins_with_the_parameters_of_the_first_rank() -> None:
+    module = network()
+    with pullback.no_grad():
+        for parameter in module.parameters():
+            parameter += RANK
+    state = older(module, sync_module_states=True).state_dict()
+    assert list(state) == list(network().state_dict())
+    assert_close(list(state.values()), list(network().state_dict().values()))
+
+
+def check_states_of_the_older_class_are_whole_and_loaded() -> None:
+    module = older()
+    optimizer = pullback.optim.Adam(module.parameters(), lr=0.1)
+    run_pass(module)
+    optimizer.step()
+    optimizer.zero_grad()
+    state = module.state_dict()
+    named = FullyShardedDataParallel.optim_state_dict(module, optimizer)
+    assert list(named["state"]) == list(state)
+    assert all(state[name].shape == each["exp_avg"].shape for name, each in named["state"].items())
+    plain = network()
+    plain.load_state_dict(state)
+    again = older()
+    other = pullback.optim.Adam(again.parameters(), lr=0.1)
+    again.load_state_dict(state)
+    other.load_state_dict(FullyShardedDataParallel.optim_state_dict_to_load(again, other, named))
+    for each, its_optimizer in ((module, optimizer), (again, other)):
+        run_pass(each)
+        its_optimizer.step()
+    assert_close(list(again.state_dict().values()), list(module.state_dict().values()))
+    with FullyShardedDataParallel.state_dict_type(
+        module,
+        StateDictType.FULL_STATE_DICT,
+        FullStateDictConfig(rank0_only=True),
+        FullOptimStateDictConfig(rank0_only=True),
+    ):
+        assert (
+            bool(module.state_dict())
+            == bool(FullyShardedDataParallel.optim_state_dict(module, optimizer))
+            == (RANK == 0)
+        )
+    with FullyShardedDataParallel.state_dict_type(module, StateDictType.SHARDED_STATE_DICT):
+        parts = module.state_dict()
+        assert all(isinstance(value, DTensor) for value in parts.values())
+        again.load_state_dict(parts)
+    assert list(get_model_state_dict(module, options=StateDictOptions(full_state_dict=True))) == list(state)
+
+
+def check_parameters_of_the_older_class_are_whole_in_a_block_and_may_be_written() -> None:
+    module = older()
+    with FullyShardedDataParallel.summon_full_params(module), pullback.no_grad():
+        assert [name for name, _ in module.named_parameters()] == [name for name, _ in network().named_parameters()]
+        assert_close(list(module.parameters()), list(network().parameters()))
+        for parameter in module.parameters():
+            parameter *= 2
+    assert_close([whole(p) for p in module.parameters()], [2 * p for p in network().parameters()])
+    module.apply(lambda part: nn.init.zeros_(part.weight) if isinstance(part, nn.Linear) else None)
+    assert all(not whole(p).any() for name, p in module.named_parameters() if name.endswith("weight"))
+
+
+def check_the_older_class_computes_in_short_floats() -> None:
+    module = older(mixed_precision=MixedPrecision(param_dtype=pullback.bfloat16, reduce_dtype=pullback.float32))
+    assert module(data()[0]).dtype is pullback.bfloat16
+    assert {p.dtype for p in module.parameters()} == {pullback.float32}
+
+
+def check_whole_states_in_main_memory_are_for_the_first_rank() -> None:
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    assert bool(get_model_state_dict(sharded(), options=options)) == (RANK == 0)
+
+
+def check_a_step_is_left_out_on_all_ranks_if_one_has_infinite_gradients() -> None:
+    module: Any = nn.Linear(1, 2, bias=False)
+    with pullback.no_grad():
+        module.weight.fill_(1.0)
+    module = FullyShardedDataParallel(module)
+    optimizer = pullback.optim.SGD(module.parameters(), lr=1.0)
+    scaler = ShardedGradScaler("cpu", init_scale=4.0)
+    scaler.scale((module(pullback.ones(1, 1)) * pullback.tensor([1.0, float("inf")])).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert whole(module.module.weight).tolist() == [[1.0], [1.0]]
+    assert scaler.get_scale() == 2.0

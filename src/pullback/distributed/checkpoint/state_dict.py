@@ -16,8 +16,8 @@ from pullback.distributed.tensor.dtensor import DTensor, gather_parts, rows_of
 from pullback.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = [
-    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
-    "set_optimizer_state_dict", "set_state_dict",
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "numbered_optimizer_state",
+    "own_part", "set_model_state_dict", "set_optimizer_state_dict", "set_state_dict",
 ]  # fmt: skip
 
 State = dict[str, Any]
@@ -46,6 +46,8 @@ def _plain(name: str, model: Any) -> str:
         if isinstance(module, DistributedDataParallel):
             prefix = f"{path}." if path else ""
             name = name.replace(f"{prefix}module.", prefix, 1) if name.startswith(f"{prefix}module.") else name
+    for wrapper in ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_orig_mod."):
+        name = name.replace(wrapper, "")
     return name
 
 
@@ -68,11 +70,26 @@ def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDi
     chosen = options or StateDictOptions()
     frozen = {_plain(name, model) for name, parameter in model.named_parameters() if not parameter.requires_grad}
     found = {}
-    for name, value in model.state_dict().items():
+    for name, value in _state_of_parts(model).items():
         plain = _plain(name, model)
         if not (chosen.ignore_frozen_params and plain in frozen):
             found[plain] = _whole(value, chosen)
+    return {} if _is_left_out(chosen) else found
+
+
+def _state_of_parts(model: Any) -> State:
+    """The state of a model, in which divided tensors are DTensors."""
+    # lazy: that module needs this one
+    from pullback.distributed.fsdp import FullyShardedDataParallel, StateDictType
+
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        found: State = model.state_dict()
     return found
+
+
+def _is_left_out(options: StateDictOptions) -> bool:
+    """Whether this rank keeps nothing: whole tensors in main memory are wanted on rank 0 alone."""
+    return options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0
 
 
 def _from_rank_0(state: Any, options: StateDictOptions) -> Any:
@@ -83,7 +100,7 @@ def _from_rank_0(state: Any, options: StateDictOptions) -> Any:
     return box[0]
 
 
-def _own_part(value: Any, like: Any) -> Any:
+def own_part(value: Any, like: Any) -> Any:
     """Of a whole tensor, the part that this rank holds."""
     if not isinstance(like, DTensor) or isinstance(value, DTensor) or not isinstance(value, pullback.Tensor):
         return value
@@ -98,12 +115,12 @@ def set_model_state_dict(model: Any, model_state_dict: State, *, options: StateD
     """Load a state under plain names, of parts or of whole tensors."""
     chosen = options or StateDictOptions()
     given = _from_rank_0(model_state_dict, chosen)
-    current = model.state_dict()
+    current = _state_of_parts(model)
     loaded = {}
     for name, value in current.items():
         plain = _plain(name, model)
         if plain in given:
-            part = _own_part(given[plain], value)
+            part = own_part(given[plain], value)
             loaded[name] = value.like(part._array) if isinstance(value, DTensor) and part is not given[plain] else part
     missing = [name for name in given if name not in {_plain(each, model) for each in current}]
     return model.load_state_dict({**loaded, **{name: given[name] for name in missing}}, strict=chosen.strict)
@@ -134,7 +151,7 @@ def get_optimizer_state_dict(
                     found["state"][names[id(parameter)]] = {
                         key: _whole_state(value, parameter, chosen) for key, value in state.items()
                     }
-    return found
+    return {} if _is_left_out(chosen) else found
 
 
 def _begin(optimizer: Any) -> None:
@@ -174,28 +191,31 @@ def set_optimizer_state_dict(
 ) -> None:
     """Load the state of an optimizer by plain names of parameters, of parts or of whole tensors."""
     given = _from_rank_0(optim_state_dict, options or StateDictOptions())
+    for optimizer in _optimizers(optimizers):
+        optimizer.load_state_dict(numbered_optimizer_state(model, optimizer, given))
+
+
+def numbered_optimizer_state(model: Any, optimizer: Any, given: State) -> State:
+    """What the optimizer's `load_state_dict` takes, of a state by plain names, of parts or of whole tensors."""
     names = {id(parameter): name for name, parameter in _plain_names(model).items()}
     groups = {tuple(group["params"]): group for group in given["param_groups"]}
-    for optimizer in _optimizers(optimizers):
-        numbered: State = {"state": {}, "param_groups": []}
-        start = 0
-        for group in optimizer.param_groups:
-            own = [names[id(each)] for each in group["params"]]
-            numbers = list(range(start, start + len(own)))
-            start += len(own)
-            known = groups.get(tuple(own))
-            if known is None:
-                raise RuntimeError(
-                    f"The state has no parameter group of {own}: make the optimizer as the saved one was"
-                )
-            numbered["param_groups"].append({**known, "params": numbers})
-            for number, name, parameter in zip(numbers, own, group["params"], strict=True):
-                if name in given["state"]:
-                    numbered["state"][number] = {
-                        key: value.to_local() if isinstance(value, DTensor) else _own_part(value, parameter)
-                        for key, value in given["state"][name].items()
-                    }
-        optimizer.load_state_dict(numbered)
+    numbered: State = {"state": {}, "param_groups": []}
+    start = 0
+    for group in optimizer.param_groups:
+        own = [names[id(each)] for each in group["params"]]
+        numbers = list(range(start, start + len(own)))
+        start += len(own)
+        known = groups.get(tuple(own))
+        if known is None:
+            raise RuntimeError(f"The state has no parameter group of {own}: make the optimizer as the saved one was")
+        numbered["param_groups"].append({**known, "params": numbers})
+        for number, name, parameter in zip(numbers, own, group["params"], strict=True):
+            if name in given["state"]:
+                numbered["state"][number] = {
+                    key: value.to_local() if isinstance(value, DTensor) else own_part(value, parameter)
+                    for key, value in given["state"][name].items()
+                }
+    return numbered
 
 
 def get_state_dict(

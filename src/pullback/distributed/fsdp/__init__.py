@@ -1,5 +1,7 @@
-"""Fully sharded training: PyTorch 2's `fully_shard`. The older FullyShardedDataParallel class is not here."""
+"""Fully sharded training: PyTorch 2's `fully_shard`, and the older FullyShardedDataParallel."""
 
+from pullback.distributed.fsdp.api import *
+from pullback.distributed.fsdp.api import __all__ as _names_of_options
 from pullback.distributed.fsdp.fsdp_module import (
     FSDPModule,
     UnshardHandle,
@@ -7,9 +9,11 @@ from pullback.distributed.fsdp.fsdp_module import (
     register_fsdp_forward_method,
     share_comm_ctx,
 )
+from pullback.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel, OptimStateKeyType
 from pullback.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
 __all__ = [
-    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
-    "register_fsdp_forward_method", "share_comm_ctx",
+    "CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy", "OffloadPolicy",
+    "OptimStateKeyType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx",
 ]  # fmt: skip
+__all__ += _names_of_options

@@ -19,7 +19,7 @@ from pullback.distributed.process_group import get_world_size
 from pullback.nn.modules.module import Module
 from pullback.utils._pytree import tree_map
 
-__all__ = ["FSDPModule", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx"]
+__all__ = ["FSDPModule", "ShardedModule", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx", "unclaimed"]
 
 
 class _Running(threading.local):
@@ -38,15 +38,11 @@ class UnshardHandle:
         """Do nothing."""
 
 
-class FSDPModule:
-    """What a module can do once it is fully sharded."""
+class ShardedModule:
+    """What runs a module with its parameters gathered."""
 
     _fsdp_group: ParameterGroup
     _fsdp_reshards: bool | None
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Gather the parameters, run the module, and let them go."""
-        return self._fsdp_run(super().forward, args, kwargs)  # type: ignore[misc]  # the class that was sharded is next
 
     def _fsdp_run(self, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         group = self._fsdp_group
@@ -67,6 +63,14 @@ class FSDPModule:
         if policy.output_dtype is not None:
             output = tree_map(lambda value: _cast(value, policy.output_dtype), output)
         return output
+
+
+class FSDPModule(ShardedModule):
+    """What a module can do once it is fully sharded."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Gather the parameters, run the module, and let them go."""
+        return self._fsdp_run(super().forward, args, kwargs)  # type: ignore[misc]  # the class that was sharded is next
 
     def _fsdp_modules(self, recurse: bool) -> list[FSDPModule]:
         if not recurse:
@@ -182,7 +186,7 @@ def fully_shard(
             "dp_mesh_dims is not supported: pass the part of the mesh that divides the parameters"
         )
     ignored = {id(parameter) for parameter in ignored_params or ()}
-    named = [entry for entry in _unclaimed(module) if id(entry[2]) not in ignored]
+    named = [entry for entry in unclaimed(module) if id(entry[2]) not in ignored]
     used_mesh = mesh or init_device_mesh("cpu", (get_world_size(),))
     reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
     policy = mp_policy or MixedPrecisionPolicy()
@@ -214,10 +218,10 @@ def share_comm_ctx(modules: Sequence[Any]) -> None:
     """Accept the wish that modules share their streams: messages of all of them are helped along by one thread."""
 
 
-def _unclaimed(module: Any) -> list[tuple[Any, str, Any]]:
+def unclaimed(module: Any) -> list[tuple[Any, str, Any]]:
     """The parameters of a module and its parts that no part has divided already."""
-    if isinstance(module, FSDPModule):
+    if isinstance(module, ShardedModule):
         return []
     own = [(module, name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
-    taken = [entry for child in module.children() for entry in _unclaimed(child)]
+    taken = [entry for child in module.children() for entry in unclaimed(child)]
     return [entry for entry in own + taken if not hasattr(entry[2], "device_mesh")]

@@ -22,7 +22,7 @@ from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh
 from pullback.distributed.fsdp.policies import MixedPrecisionPolicy
 from pullback.distributed.reduce_operation import RedOpType, ReduceOp
-from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor
+from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor, rows_of
 from pullback.distributed.tensor.placement_types import Replicate, Shard
 from pullback.engine.engine import engine
 from pullback.native import silent
@@ -77,7 +77,7 @@ class ParameterGroup:
         self.divisor: float | None = None
         self.all_reduce_hook: Callable[[Any], Any] | None = None
         self._mesh = mesh
-        self._shard_group = mesh.get_group(mesh.ndim - 1)
+        self.shard_group = mesh.get_group(mesh.ndim - 1)
         self._replicate_group = mesh.get_group(0) if mesh.ndim > 1 else None
         self.places: list[Place] = []
         by_id: dict[int, Place] = {}
@@ -97,7 +97,7 @@ class ParameterGroup:
         shaped = parameter if parameter.ndim else parameter.reshape(1)
         if not isinstance(wish, Shard):
             raise NotImplementedError(f"shard_placement_fn returns a Shard or None: it returned {wish!r}")
-        dim, ranks = wish.dim % shaped.ndim, self._shard_group.size()
+        dim, ranks = wish.dim % shaped.ndim, self.shard_group.size()
         if dim and shaped.shape[dim] % ranks:
             raise NotImplementedError(
                 f"FSDP does not support uneven sharding on dim {dim}: {shaped.shape} (world size: {ranks})"
@@ -137,7 +137,7 @@ class ParameterGroup:
         return self.policy.param_dtype if self.policy.param_dtype is not None and own.is_floating_point else own
 
     def _gather(self, places: list[Place], dtype: Any) -> None:
-        ranks = self._shard_group.size()
+        ranks = self.shard_group.size()
         sent = empty_beside(places[0].shard._array, (sum(place.padded for place in places),), dtype.numpy_dtype)
         start = 0
         for place in places:
@@ -145,7 +145,7 @@ class ParameterGroup:
             sent[start : start + local.size] = local
             start += place.padded
         received = empty_beside(sent, (ranks * sent.size,), sent.dtype)
-        self._shard_group.start(
+        self.shard_group.start(
             "all_gather", lambda comm: comm.all_gather(received, sent), tensors=[new_tensor(sent)], details="parameters"
         )
         rows = received.reshape(ranks, -1)
@@ -176,6 +176,31 @@ class ParameterGroup:
             if place.whole is not None:
                 place.whole = _Remembered(place.whole)
         self.is_whole = False
+
+    def summon(self, with_grads: bool) -> None:
+        """Put whole parameters into the module, in the dtype of the parts, with their gradients if wanted."""
+        self.reshard()
+        policy, self.policy = self.policy, MixedPrecisionPolicy()
+        try:
+            self.unshard()
+        finally:
+            self.policy = policy
+        for place in self.places:
+            if with_grads and place.shard._grad is not None:
+                place.whole._grad = place.shard.like(place.shard._grad._array).full_tensor()
+
+    def dismiss(self, writeback: bool, with_grads: bool) -> None:
+        """Let the whole parameters go, after the parts of what was written to them are kept."""
+        group = self.shard_group
+        for place in self.places:
+            start, rows = rows_of(place.shard.shape[place.dim], group.size(), group.rank())
+            if writeback:
+                place.shard._array[...] = new_tensor(place.whole._array).narrow(place.dim, start, rows)._array
+            if writeback and with_grads and place.whole._grad is not None:
+                part = place.whole._grad.narrow(place.dim, start, rows).contiguous()
+                place.shard._grad = place.shard.like(part._array)
+            place.whole._grad = None
+        self.reshard()
 
     # What the graph keeps.
 
@@ -223,7 +248,7 @@ class ParameterGroup:
         self._arrived.clear()
         places = [place for place in self.places if place.grad is not None]
         dtype = self.policy.reduce_dtype or new_tensor(places[0].grad).dtype
-        ranks = self._shard_group.size()
+        ranks = self.shard_group.size()
         sent = empty_beside(places[0].grad, (ranks, sum(place.padded for place in places)), dtype.numpy_dtype)
         sent[...] = 0
         factor = self._factor()
@@ -238,19 +263,19 @@ class ParameterGroup:
             place.grad = None
         received = empty_beside(sent, (start,), sent.dtype)
         flat_sent = sent.reshape(-1)
-        work = self._shard_group.start(
+        work = self.shard_group.start(
             "reduce_scatter", lambda comm: comm.reduce_scatter(received, flat_sent, RedOpType.SUM),
             tensors=[new_tensor(received)], details="gradients", async_op=True,
         )  # fmt: skip
         if self._reduction is not None:
             self._deliver()
         self._reduction = Reduction(work, received, places)
-        self._shard_group.poll()
+        self.shard_group.poll()
         self.reshard()
 
     def _factor(self) -> float:
         replicas = 1 if self._replicate_group is None else self._replicate_group.size()
-        return 1.0 / (self.divisor or self._shard_group.size() * replicas)
+        return 1.0 / (self.divisor or self.shard_group.size() * replicas)
 
     def _finish(self) -> None:
         """At the end of a pass: reduce what is left, wait, and hand the gradients over."""

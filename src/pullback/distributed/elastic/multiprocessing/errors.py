@@ -5,13 +5,51 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["ErrorHandler", "get_error_handler", "record"]
+__all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_handler", "record"]
+
+
+@dataclass
+class ProcessFailure:
+    """A process that failed."""
+
+    local_rank: int
+    pid: int
+    exitcode: int
+    error_file: str
+    message: str = ""
+    timestamp: int = 0
+
+    def signal_name(self) -> str:
+        """The signal that ended it, or "<N/A>"."""
+        return signal.Signals(-self.exitcode).name if self.exitcode < 0 else "<N/A>"
+
+
+class ChildFailedError(Exception):
+    """Processes that were started failed. `pullback launch` shows their tracebacks and raises nothing.
+
+    >>> str(ChildFailedError("train.py", {0: ProcessFailure(0, 1, 1, "<N/A>")}))
+    'train.py FAILED: rank 0 with exit status 1'
+    """
+
+    def __init__(self, name: str, failures: dict[int, ProcessFailure]) -> None:
+        self.name = name
+        self.failures = failures
+        told = ", ".join(f"rank {rank} with exit status {each.exitcode}" for rank, each in failures.items())
+        super().__init__(f"{name} FAILED: {told}")
+
+    def get_first_failure(self) -> tuple[int, ProcessFailure]:
+        """The rank that failed first, and how."""
+        rank = min(self.failures, key=lambda each: self.failures[each].timestamp)
+        return rank, self.failures[rank]
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
