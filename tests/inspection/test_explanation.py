@@ -121,8 +121,12 @@ loss = (w * v).sum()
 """,
     "gradient_gone": """
 loss = (w * v).sum()
-loss.backward()
+loss.backward()  # here
 torch.optim.SGD([w, v]).zero_grad()
+""",
+    "loss_is_a_leaf": """
+loss = v.sum().detach().requires_grad_()
+loss.backward()
 """,
     "has_gradient": """
 loss = (w * v).sum()
@@ -260,6 +264,125 @@ def test_a_module_is_explained_by_the_names_of_its_parameters() -> None:
     assert line is not None
     assert line.text == "hidden = self.encoder(x).detach()"
     assert "head.bias: it does not require grad [frozen]" in str(explained)
+
+
+@record_source_lines()
+def test_without_the_loss_nothing_is_said_about_it() -> None:
+    layer = pullback.nn.Linear(2, 1)
+    layer(pullback.ones(1, 2)).sum().backward()
+    layer.zero_grad()
+    explanation = explain_grad(layer.weight)
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == "not_known"
+
+
+@record_source_lines()
+def test_a_pass_through_another_loss_is_not_taken_for_one_through_this() -> None:
+    encoder, head = pullback.nn.Linear(2, 2), pullback.nn.Linear(2, 1)
+    hidden = encoder(pullback.ones(1, 2))
+    first, second = head(hidden).sum(), hidden.square().sum()
+    second.backward()
+    codes = [{entry.code for entry in explain_grad(head, loss).values()} for loss in (first, second)]  # type: ignore[union-attr]
+    assert codes == [{"backward_not_called"}, {"never_used"}]
+
+
+@record_source_lines()
+def test_a_gradient_of_another_loss_is_told_apart() -> None:
+    layer = pullback.nn.Linear(2, 1)
+    layer(pullback.ones(1, 2)).sum().backward()
+    with pullback.no_grad():
+        hidden = layer(pullback.ones(1, 2))
+    loss = (hidden * pullback.ones(1, requires_grad=True)).sum()
+    explanation = explain_grad(layer.weight, loss)
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == "no_grad"
+    assert explanation.sentence.endswith("; the gradient that it has is of another loss")
+    assert explanation.line is not None
+    assert explanation.line.text == "hidden = layer(pullback.ones(1, 2))"
+
+
+def test_parameters_that_saturated_units_starve_are_told_of_with_the_operation() -> None:
+    net = pullback.nn.Sequential(pullback.nn.Linear(2, 3), pullback.nn.ReLU(), pullback.nn.Linear(3, 1))
+    pullback.nn.init.constant_(net[0].bias, -10.0)
+    loss = net(pullback.ones(4, 2)).mean()
+    loss.backward(retain_graph=True)
+    explained = explain_grad(net, loss)
+    assert isinstance(explained, Explanations)
+    assert {name: entry.sentence.split(": ")[1] for name, entry in explained.items() if name != "2.weight"} == {
+        "0.weight": "ReluBackward0 made it so", "0.bias": "ReluBackward0 made it so",
+    }  # fmt: skip
+
+
+class _Lists(pullback.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = [pullback.nn.Linear(2, 2), pullback.nn.Linear(2, 2)]
+        self.blocks = {"last": (pullback.nn.Linear(2, 2),)}
+        self.scale = pullback.ones(2, requires_grad=True)
+        self.teacher = [pullback.nn.Linear(2, 2)]
+        self.head = pullback.nn.Linear(2, 1)
+
+    def forward(self, x: Any) -> Any:
+        for layer in (*self.layers, self.blocks["last"][0]):
+            x = layer(x).sigmoid()
+        return self.head(x * self.scale)
+
+
+def test_what_a_module_holds_without_knowing_it_is_named() -> None:
+    net = _Lists()
+    loss = net(pullback.ones(1, 2)).sum()
+    loss.backward()
+    explained = explain_grad(net, loss)
+    assert isinstance(explained, Explanations)
+    assert {name: entry.code for name, entry in explained.items()} == dict.fromkeys(
+        ["layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias", "blocks.last.0.weight",
+         "blocks.last.0.bias", "scale"], "not_registered",
+    )  # fmt: skip
+    assert "it is in a plain list, which parameters()" in explained["layers.0.weight"].sentence
+    others = [leaf for layer in net.layers for leaf in layer.parameters()]
+    optimizer = pullback.optim.SGD([*net.parameters(), *others, net.scale, *net.blocks["last"][0].parameters()], lr=0.1)
+    assert str(explain_grad(net, loss)) == "every parameter has a gradient"
+    del optimizer
+
+
+def test_a_parameter_that_was_replaced_after_the_optimizer_was_made_is_named() -> None:
+    layer = pullback.nn.Linear(2, 1)
+    optimizer = pullback.optim.SGD(layer.parameters(), lr=0.1)
+    layer.weight = pullback.nn.Parameter(pullback.ones(1, 2))
+    loss = layer(pullback.ones(1, 2)).sum()
+    loss.backward()
+    of_module, of_optimizer = explain_grad(layer, loss), explain_grad(optimizer, loss)
+    assert isinstance(of_module, Explanations)
+    assert isinstance(of_optimizer, Explanations)
+    assert {name: entry.code for name, entry in of_module.items()} == {"weight": "not_in_optimizer"}
+    assert {name: entry.code for name, entry in of_optimizer.items()} == {
+        "param_groups[0]['params'][0]": "replaced", "step()": "never_stepped",
+    }  # fmt: skip
+    optimizer.step()
+    optimizer.add_param_group({"params": [layer.weight]})
+    assert not explain_grad(layer, loss)
+    assert list(explain_grad(optimizer, loss)) == ["param_groups[0]['params'][0]"]  # type: ignore[call-overload]
+
+
+def test_an_optimizer_of_an_earlier_model_is_noticed() -> None:
+    optimizer = pullback.optim.SGD(pullback.nn.Linear(2, 1).parameters(), lr=0.1)
+    layer = pullback.nn.Linear(2, 1)
+    layer(pullback.ones(1, 2)).sum().backward()
+    explained = explain_grad(layer)
+    assert isinstance(explained, Explanations)
+    assert {entry.code for entry in explained.values()} == {"not_in_optimizer"}
+    del optimizer
+
+
+def test_an_optimizer_tells_names_that_it_was_given() -> None:
+    layer, other = pullback.nn.Linear(2, 1), pullback.nn.Linear(2, 1)
+    optimizer = pullback.optim.Adam([*layer.named_parameters(), ("spare", other.weight)], lr=0.1)
+    loss = layer(pullback.ones(1, 2)).sum()
+    loss.backward()
+    optimizer.step()
+    explained = explain_grad(optimizer, loss)
+    assert isinstance(explained, Explanations)
+    assert {name: entry.code for name, entry in explained.items()} == {"spare": "never_used"}
 
 
 @record_source_lines()

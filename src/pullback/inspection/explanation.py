@@ -17,7 +17,8 @@ from pullback.graph.hooks import zeroing_hook
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import SourceLine, source_line_of
-from pullback.inspection.nodes import held_arrays, is_released, nodes_behind, saved_values
+from pullback.inspection.left_out import held_by_optimizers, of_optimizer, unregistered
+from pullback.inspection.nodes import held_arrays, is_released, leaves_behind, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
 from pullback.modes.cuts import Cut, cuts
 from pullback.report import lines_html
@@ -52,6 +53,32 @@ _TEXTS = {
     "never_used": (
         "the loss was computed without it",
         "Use it in the forward computation, or leave it out of the optimizer.",
+    ),
+    "not_known": (
+        "no gradient arrived, and no line is known that cut it off",
+        "Give explain_grad the loss too. Gradients that arrived are gone after zero_grad().",
+    ),
+    "loss_is_a_leaf": (
+        "the loss has no history: it is a leaf, whose requires_grad was set",
+        "Compute the loss from what is to be learned; requires_grad_() makes a new leaf of a result, and joins nothing.",
+    ),
+    "not_registered": (
+        "a gradient arrives, but the module does not know it: it is in {operation}, which parameters(), the optimizer, "
+        "to() and state_dict() leave out",
+        "Hold modules in nn.ModuleList, nn.ModuleDict or attributes, and tensors in nn.Parameter or nn.ParameterList.",
+    ),
+    "not_in_optimizer": (
+        "a gradient arrives, but no optimizer holds it",
+        "Make the optimizer after the last parameter was replaced, or give it this one with add_param_group(); what is not "
+        "to learn saves time with requires_grad_(False).",
+    ),
+    "replaced": (
+        "the loss was computed with another leaf of its shape, which this optimizer does not hold",
+        "Make the optimizer after the parameter was replaced, or write into the parameter: with no_grad(): p.copy_(new).",
+    ),
+    "never_stepped": (
+        "step() was not called since the optimizer was made",
+        "Call optimizer.step() after backward().",
     ),
     "no_input_requires_grad": (
         "nothing that it was computed from requires grad",
@@ -102,7 +129,7 @@ _TEXTS = {
     ),
     "backward_not_called": (
         "it is part of the loss, and no backward() has run through the loss",
-        "Call loss.backward().",
+        "Call loss.backward(). After backward(retain_graph=True), read .grad before zero_grad() clears it.",
     ),
     "gradient_gone": (
         "it is part of the loss and backward() ran, but its .grad is None now",
@@ -135,7 +162,10 @@ class Explanation:
         lines = [f"{self.name}: {self.sentence}{doubt} [{self.code}]"]
         if self.line is not None:
             lines.append(f"  at {self.line.describe()}")
-        return "\n".join([*lines, *[f"  also at {line.describe()}" for line in self.others], f"  {self.remedy}"])
+        others = dict.fromkeys(line.describe() for line in self.others)
+        if self.line is not None:
+            others.pop(self.line.describe(), None)
+        return "\n".join([*lines, *[f"  also at {other}" for other in others], f"  {self.remedy}"])
 
     __repr__ = __str__
 
@@ -144,7 +174,7 @@ class Explanation:
 
 
 class Explanations(dict[str, Explanation]):
-    """An explanation for each parameter without a gradient, by name."""
+    """An explanation for each parameter that will not learn, by name."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.values())) or "every parameter has a gradient"
@@ -158,9 +188,10 @@ class Explanations(dict[str, Explanation]):
 def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Explanations:
     """Say why `tensor.grad` is None, or why a loss has no grad_fn: a code, a sentence, the line that cut, the remedy.
 
-    With a module: the same for every parameter without a gradient, by name. With `loss` the graph behind it is looked at
-    too, and parameters are told of whose gradient a hook replaced by zeros. Lines are known where source lines are on
-    (`autograd.graph.set_source_lines`).
+    With a module: the same for every parameter without a gradient, by name; also for those whose gradient is zero, for what
+    the module holds without knowing it (modules in a list), and for what no optimizer holds. With an optimizer: the same for
+    what it holds, and whether it ever stepped. With `loss` the graph behind it is looked at too, and gradients of another
+    loss are told apart. Lines are known where source lines are on (`autograd.graph.set_source_lines`).
 
     >>> import pullback
     >>> w = pullback.ones(2, requires_grad=True)
@@ -170,14 +201,47 @@ def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Expla
     'detach'
     """
     if hasattr(tensor, "named_parameters"):
-        found = Explanations()
-        for name, parameter in tensor.named_parameters():
-            if parameter.grad is None:
-                found[name] = _named(name, _explain(parameter, loss))
-            elif not parameter.grad._array.any() and (hook := _zeroing_hook(parameter, loss)) is not None:
-                found[name] = _named(name, _of_hook(hook))
-        return found
+        return _of_module(tensor, loss)
+    if hasattr(tensor, "param_groups"):
+        return _of_optimizer(tensor, loss)
     return _explain(tensor, loss)
+
+
+def _of_module(module: Any, loss: Tensor | None) -> Explanations:
+    named = list(module.named_parameters())
+    found = _of_parameters(named, loss)
+    behind = set() if loss is None else {id(leaf) for leaf in leaves_behind(loss)}
+    held = held_by_optimizers([parameter for _, parameter in named])
+    for name, holder, leaf in unregistered(module):
+        if (leaf.grad is not None or id(leaf) in behind) and id(leaf) not in (held or ()):
+            found[name] = _named(name, Explanation("not_registered", operation=holder))
+    for name, parameter in named:
+        if held is not None and parameter.grad is not None and id(parameter) not in held and name not in found:
+            found[name] = _named(name, Explanation("not_in_optimizer"))
+    return found
+
+
+def _of_optimizer(optimizer: Any, loss: Tensor | None) -> Explanations:
+    named = list(of_optimizer(optimizer))
+    found = _of_parameters(named, loss)
+    held = {id(parameter) for _, parameter in named}
+    others = [] if loss is None else [leaf for leaf in leaves_behind(loss) if id(leaf) not in held]
+    for name, parameter in named:
+        if name in found and found[name].code == "never_used" and any(leaf.shape == parameter.shape for leaf in others):
+            found[name] = _named(name, Explanation("replaced"))
+    if not getattr(optimizer, "_stepped", True):
+        found["step()"] = _named("the optimizer", Explanation("never_stepped"))
+    return found
+
+
+def _of_parameters(named: list[tuple[str, Tensor]], loss: Tensor | None) -> Explanations:
+    found = Explanations()
+    zeroing: list[Node] = []
+    for name, parameter in named:
+        told = _explain(parameter, loss, zeroing)
+        if told.code != "has_gradient":
+            found[name] = _named(name, told)
+    return found
 
 
 def told_cut(tensor: Any) -> str:
@@ -193,28 +257,35 @@ def _named(name: str, explanation: Explanation) -> Explanation:
     return explanation
 
 
-def _explain(tensor: Tensor, loss: Tensor | None) -> Explanation:
+def _explain(tensor: Tensor, loss: Tensor | None, zeroing: list[Node] | None = None) -> Explanation:
     if tensor is loss:
         loss = None
     if tensor.grad_fn is None or (tensor._extra is not None and tensor._extra.retains_grad):
         if tensor.grad is not None:
-            return _of_gradient(tensor, loss)
+            return _of_gradient(tensor, loss, [] if zeroing is None else zeroing)
         if not tensor.requires_grad:
             return _without_history(tensor, tensor.grad_fn is None and loss is None)
         return _of_leaf(tensor, loss)
     return Explanation("not_a_leaf", source_line_of(tensor.grad_fn), node=tensor.grad_fn.name())
 
 
-def _of_gradient(tensor: Tensor, loss: Tensor | None) -> Explanation:
-    """The gradient is there; it may have been made zero."""
+def _of_gradient(tensor: Tensor, loss: Tensor | None, zeroing: list[Node]) -> Explanation:
+    """The gradient is there; it may be of another loss, or have been made zero by a node, one of `zeroing` perhaps."""
     assert tensor.grad is not None
+    if loss is not None and tensor.grad_fn is None and tensor.requires_grad and not _may_reach(loss, tensor):
+        found = _of_leaf(tensor, loss)
+        found.sentence += "; the gradient that it has is of another loss"
+        return found
     if tensor.grad._array.any():
         return Explanation("has_gradient")
     hook = _zeroing_hook(tensor, loss)
     if hook is not None:
         return _of_hook(hook)
-    node = None if loss is None else _zeroing_node(loss, tensor)
+    node = next((node for node in zeroing if _reaches(node, tensor)), None)
+    if node is None and loss is not None:
+        node = _zeroing_node(loss, tensor)
     if node is not None:
+        zeroing.append(node)
         return Explanation("zero_gradient", source_line_of(node), node=f": {node.name()} made it so")
     found = Explanation("zero_gradient", node="")
     found.remedy += " Given the loss after backward(retain_graph=True), the operation is named."
@@ -225,7 +296,7 @@ def _zeroing_hook(tensor: Tensor, loss: Tensor | None) -> Any:
     """The hook on the way from the loss to the tensor that put zeros in the place of a gradient."""
     extras: list[Any] = [tensor._extra]
     if loss is not None:
-        extras += [node.extra for node in _nodes_between(loss, tensor)]
+        extras += [node.extra for node in _nodes_between(nodes_behind(loss), tensor)]
     return next((hook for extra in extras if extra is not None and (hook := zeroing_hook(extra)) is not None), None)
 
 
@@ -245,7 +316,7 @@ def _zeroing_node(loss: Tensor, leaf: Tensor) -> Node | None:
         if again is None or again.grad_fn is None:
             return None
         loss = again
-    between = set(_nodes_between(loss, leaf))
+    between = set(_nodes_between(nodes_behind(loss), leaf))
     arrived: tuple[Any, ...] = ()
     grads = make_grads((loss,), None, is_grads_batched=False)
     for event in run_in_steps(engine, root_edges((loss,)), grads, keep_graph=True, only_look=True):
@@ -293,9 +364,18 @@ def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
             key=lambda cut: (not _feeds(cut, memory), _KINDS.index(cut.kind) if cut.kind in _KINDS else len(_KINDS))
         )
         return _of_cut(found[0], found[1:])
-    if loss is not None and loss.grad_fn is None and not loss.requires_grad:
-        return _without_history(loss, is_result=True)
+    if loss is None:
+        return Explanation("not_known")
+    if loss.grad_fn is None:
+        return Explanation("loss_is_a_leaf") if loss.requires_grad else _without_history(loss, is_result=True)
     return Explanation("never_used")
+
+
+def _may_reach(loss: Tensor, leaf: Tensor) -> bool:
+    """Whether a pass from the loss may give the leaf a gradient: the backward of a custom Function may run passes too."""
+    return any(
+        isinstance(node, BackwardCFunction) or getattr(node, "variable", None) is leaf for node in nodes_behind(loss)
+    )
 
 
 def _of_part(leaf: Tensor, nodes: list[Node]) -> Explanation:
@@ -304,9 +384,12 @@ def _of_part(leaf: Tensor, nodes: list[Node]) -> Explanation:
     if withheld and not _reaches(nodes[0], leaf):
         node = withheld[-1]
         return Explanation("function_returned_none", source_line_of(node), node=node.name())
-    if any(is_released(node) or getattr(node, "freed_by", None) is not None for node in nodes):
-        return Explanation("gradient_gone")
-    return Explanation("backward_not_called")
+    between = _nodes_between(nodes, leaf)
+    by = [one for node in between if (one := getattr(node, "freed_by", None)) is not None]
+    is_whole = any(next(saved_values(node), None) is not None for node in between if not is_released(node))
+    if is_whole or not (by or any(is_released(node) for node in between)):
+        return Explanation("backward_not_called")  # another loss may have freed what it shares with this one
+    return Explanation("gradient_gone", by[0].line if by else None)
 
 
 def _reaches(root: Node, leaf: Tensor) -> bool:
@@ -323,10 +406,10 @@ def _reaches(root: Node, leaf: Tensor) -> bool:
     return False
 
 
-def _nodes_between(loss: Tensor, leaf: Tensor) -> list[Node]:
-    """The nodes behind the loss from which gradients get to the leaf, nearest to the leaf first."""
+def _nodes_between(nodes: list[Node], leaf: Tensor) -> list[Node]:
+    """Those of the nodes from which gradients get to the leaf, nearest to the leaf first."""
     reaching: set[Node] = set()
-    for node in sorted(nodes_behind(loss), key=lambda node: (not hasattr(node, "variable"), node.sequence_nr)):
+    for node in sorted(nodes, key=lambda node: (not hasattr(node, "variable"), node.sequence_nr)):
         if getattr(node, "variable", None) is leaf or any(e is not None and e[0] in reaching for e in node.next_edges):
             reaching.add(node)
     return sorted(reaching, key=lambda node: node.sequence_nr)

@@ -68,6 +68,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
             (self, *args), kwargs = replaced
         result = step(self, *args, **kwargs)
+        if not self._stepped:
+            self._stepped = True
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):
             hook(self, (self, *args), kwargs)
         return result
@@ -90,6 +92,8 @@ class Optimizer:
 
     state: Any
     param_groups: list[dict[str, Any]]
+    _stepped = False
+    """Whether `step` ran since the optimizer was made, which `explain_grad` is asked."""
     _optimizer_step_pre_hooks: Hooks
     _optimizer_step_post_hooks: Hooks
 
