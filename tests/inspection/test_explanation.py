@@ -361,7 +361,9 @@ def test_a_parameter_that_was_replaced_after_the_optimizer_was_made_is_named() -
     optimizer.step()
     optimizer.add_param_group({"params": [layer.weight]})
     assert not explain_grad(layer, loss)
-    assert list(explain_grad(optimizer, loss)) == ["param_groups[0]['params'][0]"]  # type: ignore[call-overload]
+    of_optimizer = explain_grad(optimizer, loss)
+    assert isinstance(of_optimizer, Explanations)
+    assert list(of_optimizer) == ["param_groups[0]['params'][0]"]
 
 
 def test_an_optimizer_of_an_earlier_model_is_noticed() -> None:

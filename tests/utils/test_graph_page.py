@@ -57,6 +57,15 @@ def test_layers_that_differ_at_the_end_leave_the_equal_ones_collapsed() -> None:
     assert [(item.name, item.repeats) for item in layers.items if isinstance(item, Group)] == [("0 … 2", 3), ("3", 1)]
 
 
+@pytest.mark.parametrize(("period", "repeats"), [(1, 300), (2, 150)])
+def test_a_long_loop_of_one_or_two_operations_is_one_box_too(period: int, repeats: int) -> None:
+    rows = chain("output", "Sum", *["Mul", "Add"][:period] * repeats)
+    loop, total, output = fold(rows).items
+    assert isinstance(loop, Group)
+    assert (loop.repeats, total, output) == (repeats, 1, 0)
+    assert len(loop.rows()) == period * repeats
+
+
 def test_the_steps_of_a_loop_are_collapsed_without_any_module() -> None:
     root = fold(chain("output", "Sum", *["Mul", "Tanh", "Add"] * 50))
     repeated = root.items[0]

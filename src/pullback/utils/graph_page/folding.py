@@ -185,8 +185,9 @@ def _collapse(items: list[int | Group], signs: list[str]) -> list[int | Group]:
 
 
 def _is_worth(period: int, repeats: int, members: Sequence[int | Group]) -> bool:
-    """Whether a repetition is shown as one: a chain of single operations reads better as it is."""
-    return repeats >= FEWEST_REPEATS and (period > 2 or any(isinstance(item, Group) for item in members))
+    """Whether a repetition is shown as one: a chain of single operations reads better as it is, unless it is long."""
+    is_long = period > 2 or period * repeats > MOST_ITEMS
+    return repeats >= FEWEST_REPEATS and (is_long or any(isinstance(item, Group) for item in members))
 
 
 def _best_period(signs: list[str], start: int) -> tuple[int, int]:
