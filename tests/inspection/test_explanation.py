@@ -222,9 +222,42 @@ def test_backward_of_a_loss_without_history_names_what_cut_it() -> None:
         scope["loss"].backward()
 
 
+@record_source_lines()
+def test_a_gradient_computed_without_a_graph_is_told_of() -> None:
+    clear_cuts()
+    w = pullback.ones(3, requires_grad=True)
+    (slope,) = pullback.autograd.grad((w**3).sum(), w)
+    penalty = (slope.norm() - 1) ** 2
+    for explanation in (explain_grad(slope), explain_grad(penalty), explain_grad(w, penalty)):
+        assert isinstance(explanation, Explanation)
+        assert explanation.code == "gradient"
+        assert explanation.line is not None
+        assert explanation.line.text == "(slope,) = pullback.autograd.grad((w**3).sum(), w)"
+        assert "create_graph=True" in explanation.remedy
+    with pytest.raises(RuntimeError, match=r"Here it is a gradient that autograd\.grad\(\) computed"):
+        slope.backward(slope)
+    loss = (pullback.ones(1, requires_grad=True) * penalty).sum()
+    unused = explain_grad(w, loss)
+    assert isinstance(unused, Explanation)
+    assert unused.code == "never_used"
+
+
+@record_source_lines()
+def test_an_input_that_grad_does_not_reach_is_told_of_with_the_line_that_cut_it_off() -> None:
+    clear_cuts()
+    w, v = pullback.ones(3, requires_grad=True), pullback.ones(3, requires_grad=True)
+    hidden = w.detach()
+    with pytest.raises(
+        RuntimeError, match=r"desired behavior\. Perhaps detach\(\) cut it off, at .*hidden = w\.detach\(\)"
+    ):
+        pullback.autograd.grad((hidden * v).sum(), [v, w])
+    with pytest.raises(RuntimeError, match=r"desired behavior\.$"):
+        pullback.autograd.grad(hidden.sum() * v.sum(), [v, pullback.ones(1, requires_grad=True)])
+
+
 def test_backward_does_not_guess_which_line_cut_a_loss_off() -> None:
     scope, _ = run("with torch.no_grad():\n    h = w.exp()\nloss = h.sum()")
-    with pytest.raises(RuntimeError, match=r"from a detach\(\)ed tensor\.$"):
+    with pytest.raises(RuntimeError, match=r"from a detach\(\)ed tensor\. Of a loss, explain_grad\(loss\) names .*\.$"):
         scope["loss"].backward()
 
 
@@ -233,6 +266,18 @@ def test_a_loss_of_constants_says_that_nothing_requires_grad() -> None:
     explanation = explain_grad((pullback.ones(3) * 2).sum())
     assert isinstance(explanation, Explanation)
     assert explanation.code == "no_input_requires_grad"
+
+
+@record_source_lines()
+def test_a_loss_of_frozen_parameters_names_the_line_that_froze_them() -> None:
+    clear_cuts()
+    layer = pullback.nn.Linear(2, 1)
+    layer.requires_grad_(False)
+    explanation = explain_grad(layer(pullback.ones(1, 2)).sum())
+    assert isinstance(explanation, Explanation)
+    assert (explanation.code, explanation.certain) == ("no_input_requires_grad", False)
+    assert explanation.line is not None
+    assert explanation.line.text == "layer.requires_grad_(False)"
 
 
 class _Net(pullback.nn.Module):
@@ -251,6 +296,7 @@ class _Net(pullback.nn.Module):
 @record_source_lines()
 def test_a_module_is_explained_by_the_names_of_its_parameters() -> None:
     net = _Net()
+    pullback.nn.init.ones_(net.encoder[0].weight)
     net.state_dict()
     loss = net(pullback.ones(1, 2)).sum()
     loss.backward()

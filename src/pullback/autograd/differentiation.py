@@ -18,6 +18,7 @@ from pullback.graph.former_shape import FormerShape
 from pullback.graph.gradient_edge import GradientEdge
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, new_node
+from pullback.modes.cuts import note_cut
 from pullback.modes.interception import has_overrides, intercept, is_backward_dispatched
 from pullback.modes.source_lines import source_lines_wanted
 from pullback.modes.switches import process, switches
@@ -187,6 +188,10 @@ def grad(
     keep_graph = create_graph if retain_graph is None else retain_graph
     captured = run_engine(roots, grads, wanted, keep_graph, create_graph, allow_unused=allow_unused, accumulate=False)
     assert captured is not None
+    if not create_graph:
+        for value, found in zip(wanted, captured, strict=True):
+            if type(value) is Tensor and found is not None:
+                note_cut("gradient", found, value)
     if materialize_grads:
         return _materialized(captured, wanted, create_graph)
     return captured
@@ -239,9 +244,11 @@ def _finish(captured: list[Any], wanted: Sequence[Any], create_graph: bool, allo
     results: list[Any] = []
     for index, value in enumerate(captured):
         if value is None and not allow_unused:
+            from pullback.inspection.explanation import told_unused  # lazy: above this layer, and only for an error
+
             raise NoGradientError(
                 f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
-                "Set allow_unused=True if this is the desired behavior."
+                f"Set allow_unused=True if this is the desired behavior.{told_unused(wanted[index])}"
             )
         results.append(value if value is None or isinstance(value, Tensor) else _as_result(value))
     if has_overrides():
@@ -344,7 +351,7 @@ def _root_edge(root: Any, index: int) -> Edge:
         raise NoGradientError(
             f"element {index} of tensors does not require grad and does not have a grad_fn: it was not computed from "
             "a tensor with requires_grad=True, or it was computed under no_grad() or from a detach()ed tensor."
-            f"{told_cut(root)}"
+            f"{told_cut(root) or ' Of a loss, explain_grad(loss) names the line that probably did it.'}"
         )
     return edge
 

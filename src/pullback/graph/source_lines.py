@@ -106,4 +106,7 @@ def note_source_line(error: BaseException, node: Node) -> None:
     """Add to an error that the node raised where the node was recorded, unless the error says it."""
     line = source_line_of(node)
     if line is not None and line.describe() not in str(error):
-        error.add_note(f"{node.name()} was recorded at {line.describe()}")
+        backward = getattr(getattr(node, "_forward_cls", None), "backward", None)
+        code = getattr(backward, "__code__", None)
+        place = "" if code is None else f"; its backward() stands at {code.co_filename}:{code.co_firstlineno}"
+        error.add_note(f"{node.name()} was recorded at {line.describe()}{place}")

@@ -54,6 +54,10 @@ _TEXTS = {
         "the loss was computed without it",
         "Use it in the forward computation, or leave it out of the optimizer.",
     ),
+    "gradient": (
+        "it is a gradient that autograd.grad() computed without recording how",
+        "Pass create_graph=True to that call: then the gradient has a history.",
+    ),
     "not_known": (
         "no gradient arrived, and no line is known that cut it off",
         "Give explain_grad the loss too. Gradients that arrived are gone after zero_grad().",
@@ -252,6 +256,14 @@ def told_cut(tensor: Any) -> str:
     return f" Here {found.sentence}, at {found.line.describe()}. {found.remedy}"
 
 
+def told_unused(tensor: Any) -> str:
+    """What an error adds about a tensor that was not reached: the line that cut it off, if there is one alone."""
+    found = _of_leaf(tensor, None) if isinstance(tensor, Tensor) and tensor.is_leaf else None
+    if found is None or found.line is None or found.others:
+        return ""
+    return f" Perhaps {found.sentence}, at {found.line.describe()}."
+
+
 def _named(name: str, explanation: Explanation) -> Explanation:
     explanation.name = name
     return explanation
@@ -346,7 +358,10 @@ def _without_history(tensor: Tensor, is_result: bool) -> Explanation:
         for cut in known:
             if cut.kind != "frozen" and _is_direct(cut):
                 return _of_cut(cut, certain=False)
-        return Explanation("no_input_requires_grad")
+        frozen = next((cut.line for cut in known if cut.kind == "frozen"), None)
+        found = Explanation("no_input_requires_grad", frozen, certain=frozen is None)
+        found.sentence += "" if frozen is None else "; the last line that froze a tensor stands below"
+        return found
     return Explanation("frozen")
 
 
@@ -355,7 +370,8 @@ def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
     nodes = [] if loss is None else nodes_behind(loss)
     if any(getattr(node, "variable", None) is leaf for node in nodes):
         return _of_part(leaf, nodes)
-    found = [cut for cut in cuts() if cut.kind != "frozen" and cut.concerns(leaf) and _is_direct(cut)]
+    left_out = ("frozen",) if loss is not None and loss.grad_fn is None else ("frozen", "gradient")
+    found = [cut for cut in cuts() if cut.kind not in left_out and cut.concerns(leaf) and _is_direct(cut)]
     if found:
         memory = {
             id(memory_of(array)) for node in nodes for _, value in saved_values(node) for array in held_arrays(value)

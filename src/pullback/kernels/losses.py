@@ -72,7 +72,11 @@ def soft_margin_loss(input: Array, target: Array, reduction: int = 1) -> Array:
 def binary_cross_entropy(input: Array, target: Array, weight: Array | None = None, reduction: int = 1) -> Array:
     """-(target log(input) + (1 - target) log(1 - input)), each logarithm kept above -100."""
     if input.size and is_at_hand(input) and not (np.all(input >= 0) and np.all(input <= 1)):
-        raise value_out_of_range("all elements of input should be between 0 and 1")
+        outside = input[~((input >= 0) & (input <= 1))]
+        raise value_out_of_range(
+            f"all elements of input should be between 0 and 1, as probabilities are: one is {float(outside[0]):g}. "
+            "binary_cross_entropy_with_logits takes numbers of any size."
+        )
     probability, wanted = widened(input), widened(target)
     values = (wanted - 1) * np.maximum(np.log1p(-probability), -100) - wanted * np.maximum(np.log(probability), -100)
     if weight is not None:

@@ -88,7 +88,9 @@ def _places_and_factors(
     place = np.where(counted, target, 0).astype(np.int64, copy=False)
     wrong = (place < 0) | (place >= classes)
     if np.any(wrong):
-        raise position_out_of_range(f"Target {int(np.ravel(place[wrong])[0])} is out of bounds.")
+        raise position_out_of_range(
+            f"Target {int(np.ravel(place[wrong])[0])} is out of bounds. There are {classes} classes, from 0."
+        )
     if weight is None:
         return place, counted.astype(dtype)
     return place, np.where(counted, weight[place], 0).astype(dtype)
