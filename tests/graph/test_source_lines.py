@@ -285,6 +285,7 @@ def test_an_error_of_backward_names_the_line_of_its_node() -> None:
         y.sum().backward()
     assert caught.value.__notes__[0].startswith("FailsBackward was recorded at ")
     assert caught.value.__notes__[0].endswith("(y = Fails.apply(pullback.ones(2, requires_grad=True)))")
+    assert caught.value.__notes__[1].startswith(f"Its backward() stands at {__file__}:")
 
 
 @record_source_lines()

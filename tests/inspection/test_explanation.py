@@ -431,6 +431,20 @@ def test_an_optimizer_tells_names_that_it_was_given() -> None:
     explained = explain_grad(optimizer, loss)
     assert isinstance(explained, Explanations)
     assert {name: entry.code for name, entry in explained.items()} == {"spare": "never_used"}
+    optimizer.param_groups[0]["lr"] = 0.0
+    explained = explain_grad(optimizer, loss)
+    assert isinstance(explained, Explanations)
+    assert [entry.code for entry in explained.values()] == ["never_used", "zero_rate"]
+
+
+@record_source_lines()
+def test_a_line_tells_of_each_of_the_first_leaves_that_it_cut_off() -> None:
+    clear_cuts()
+    leaves = [pullback.ones(2, requires_grad=True) for _ in range(7)]
+    for leaf in leaves:
+        (leaf * 2).detach()
+    loss = pullback.ones(1, requires_grad=True).sum()
+    assert {explain_grad(leaf, loss).code for leaf in leaves} == {"detach"}  # type: ignore[union-attr]
 
 
 @record_source_lines()

@@ -108,5 +108,6 @@ def note_source_line(error: BaseException, node: Node) -> None:
     if line is not None and line.describe() not in str(error):
         backward = getattr(getattr(node, "_forward_cls", None), "backward", None)
         code = getattr(backward, "__code__", None)
-        place = "" if code is None else f"; its backward() stands at {code.co_filename}:{code.co_firstlineno}"
-        error.add_note(f"{node.name()} was recorded at {line.describe()}{place}")
+        error.add_note(f"{node.name()} was recorded at {line.describe()}")
+        if code is not None:
+            error.add_note(f"Its backward() stands at {code.co_filename}:{code.co_firstlineno}")

@@ -80,6 +80,10 @@ _TEXTS = {
         "the loss was computed with another leaf of its shape, which this optimizer does not hold",
         "Make the optimizer after the parameter was replaced, or write into the parameter: with no_grad(): p.copy_(new).",
     ),
+    "zero_rate": (
+        "its learning rate is zero, so its steps change nothing",
+        "Set lr of the group, or look at the scheduler that set it.",
+    ),
     "never_stepped": (
         "step() was not called since the optimizer was made",
         "Call optimizer.step() after backward().",
@@ -233,6 +237,9 @@ def _of_optimizer(optimizer: Any, loss: Tensor | None) -> Explanations:
     for name, parameter in named:
         if name in found and found[name].code == "never_used" and any(leaf.shape == parameter.shape for leaf in others):
             found[name] = _named(name, Explanation("replaced"))
+    for number, group in enumerate(optimizer.param_groups):
+        if "lr" in group and not group["lr"]:
+            found[f"param_groups[{number}]['lr']"] = _named(f"param_groups[{number}]", Explanation("zero_rate"))
     if not getattr(optimizer, "_stepped", True):
         found["step()"] = _named("the optimizer", Explanation("never_stepped"))
     return found

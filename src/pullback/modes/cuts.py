@@ -6,7 +6,7 @@ and give something that does not. Each notes its kind, its source line (Note [So
 ends; `explain_grad` reads the notes. There is one place for each kind and line (and leaf), 4096 in all. A note costs about
 a tenth of a microsecond and is made only where a gradient really ends: who records, or has nothing to record, pays
 nothing. The tensor that was cut may be gone when somebody asks, and its graph with it, so the leaves behind it are looked
-for at once; but a line that runs again and again does so only at its first, second, fourth, eighth ... time. Where a
+for at once; but a line that runs again and again does so only at its first 16 times, and its 32nd, 64th ... Where a
 mode records nothing, one note in 64 is made after the first 4096: an evaluation that goes on repeats lines that are known.
 Where source lines are off, nothing is noted.
 """

@@ -111,9 +111,9 @@ static int put_recorded(PyObject *kind, PyObject *line, PyObject *result, PyObje
     }
     unsigned long hits = ++cut->hits;
     renew(cut, result);
-    if (hits & (hits - 1))
+    if (hits > 16 && hits & (hits - 1))
         return 0;
-    /* A walk through the graph: at hits 1, 2, 4, 8, ... */
+    /* A walk through the graph: at hits 1 to 16, 32, 64, ... */
     PyObject *former = cut->leaves ? Py_NewRef(cut->leaves) : Py_NewRef(Py_None);
     PyObject *found = PyObject_CallFunctionObjArgs(leaves_of, source, former, NULL);
     Py_DECREF(former);
