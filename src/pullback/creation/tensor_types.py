@@ -26,6 +26,7 @@ from pullback.creation.from_values import plain_values
 from pullback.creation.options import wrap
 from pullback.kernels.creation import array_from_values
 from pullback.modes.switches import switches
+from pullback.tensor.arguments import refuse_unknown
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, _LegacyConstructor
 from pullback.tensor.tensor_base import TensorBase, copy_state
@@ -45,6 +46,7 @@ class TensorType(type):
 
 def _made(args: tuple[Any, ...], kwargs: dict[str, Any], dtype: Dtype, of_any_dtype: bool = False) -> Tensor:
     """Values for one sequence or array, a view of one tensor, uninitialised memory for sizes."""
+    refuse_unknown("new", kwargs, ("data", "device", "size"))
     if "data" in kwargs:
         args = (kwargs["data"],)
     if len(args) != 1 or type(args[0]) is int or isinstance(args[0], Size):

@@ -547,15 +547,16 @@ def current_graph_task() -> GraphTask | None:
 
 def _in_mode(task: GraphTask, node: Node | None, function: Callable[..., Any], *args: Any) -> Any:
     """Call user code or a recorded rule with grad mode as the pass wants it, and `node` as the current one."""
-    former_node = switches.current_node
+    former_node, token = switches.current_node, None
     with switched("grad_mode", task.create_graph):
-        switches.current_node = node
-        token = error_variable.set(task.errors)
         try:
+            switches.current_node = node
+            token = error_variable.set(task.errors)
             return function(*args)
         finally:
-            error_variable.reset(token)
             switches.current_node = former_node
+            if token is not None:
+                error_variable.reset(token)
 
 
 def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:

@@ -38,7 +38,7 @@ from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import dispatch_operation, is_dispatching
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_of_lost_parts
-from pullback.tensor.arguments import as_dtype
+from pullback.tensor.arguments import as_dtype, refuse_unknown
 from pullback.tensor.foreign_arguments import PLAIN, answers, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, describe_type
 
@@ -170,7 +170,12 @@ def _is_same_place(place: device, other: device) -> builtins.bool:
     return place.type == other.type and (place.index is None or other.index is None or place.type == "cpu")
 
 
+_WORDS_OF_TO = frozenset(("dtype", "copy", "device", "other", "non_blocking", "memory_format"))
+
+
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dtype | None, builtins.bool, device | None]:
+    if kwargs:
+        refuse_unknown("to", kwargs, _WORDS_OF_TO)
     wanted = as_dtype(kwargs.get("dtype"))
     copy = builtins.bool(kwargs.get("copy", False))
     place = kwargs.get("device")

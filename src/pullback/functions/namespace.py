@@ -63,7 +63,7 @@ FILES = {
     "searching": "nonzero argwhere searchsorted bucketize unique unique_consecutive take_along_dim isin bincount histogram histogramdd",
     "segments": "segment_reduce",
     "selection": "where method_where",
-    "shape": "sizes reshape view view_as reshape_as flatten ravel unflatten permute expand expand_as broadcast_to method_broadcast_to squeeze unsqueeze wrap_new_dim swapaxes swapdims movedim moveaxis tensor_T tensor_mT tensor_H tensor_mH adjoint contiguous format_name check_channels_last clone is_contiguous copy_ detach detach_copy slice_inverse as_strided numel is_tensor sum_to_size",
+    "shape": "sizes sizes_by_name reshape view view_as reshape_as flatten ravel unflatten permute expand expand_as broadcast_to method_broadcast_to squeeze unsqueeze wrap_new_dim swapaxes swapdims movedim moveaxis tensor_T tensor_mT tensor_H tensor_mH adjoint contiguous format_name check_channels_last clone is_contiguous copy_ detach detach_copy slice_inverse as_strided numel is_tensor sum_to_size",
     "short_time_fourier": "stft istft",
     "signs": "copysign copysign_ heaviside heaviside_ abs_",
     "softmaxes": "softmax log_softmax functional_softmax functional_log_softmax softmin logsumexp",

@@ -8,6 +8,7 @@ from pullback import creation
 from pullback.backend.array_module import ndarray
 from pullback.facts import declare
 from pullback.modes.interception import overridable
+from pullback.tensor.arguments import refuse_unknown
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
 
@@ -98,6 +99,7 @@ method_new_tensor.__name__ = "new_tensor"  # what overriding types are told
 @declare(found="method")
 def new(input: Tensor, *args: Any, **options: Any) -> Tensor:
     """A tensor of the same type, from sizes or from data (PyTorch's old form of the `new_*` methods)."""
+    refuse_unknown("new", options, ("data", "device", "size"))
     if len(args) == 1 and not isinstance(args[0], int):
         if isinstance(args[0], Size):
             return new_empty(input, args[0])

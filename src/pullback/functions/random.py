@@ -24,7 +24,7 @@ from pullback.graph.tangents import levels_of, set_tangent, tangent_at, zeros_li
 from pullback.graph.zero_gradient import attach_zero_node, zero_node
 from pullback.modes.interception import draws, interceptable, overridable
 from pullback.modes.switches import process, switches
-from pullback.tensor.arguments import as_int, as_numpy_dtype, plain_number
+from pullback.tensor.arguments import as_int, as_numpy_dtype, plain_number, refuse_unknown
 from pullback.tensor.tensor import Tensor, new_tensor
 
 _OPTIONS = frozenset(
@@ -403,6 +403,7 @@ def uniform_(
     >>> pullback.empty(2, 3).uniform_().shape
     pullback.Size([2, 3])
     """
+    refuse_unknown("uniform_", bounds, ("from", "a", "b"))
     low = bounds.get("from", bounds.get("a", from_))
     return _fill(input, "UniformBackward0", lambda a: draw.uniform_(a, low, bounds.get("b", to), generator))
 
@@ -412,6 +413,7 @@ def uniform_(
 @interceptable
 def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fill with integers: of the dtype's whole range, below `to`, or from [from, to)."""
+    refuse_unknown("random_", named, ("from", "to"))
     low, high = named.get("from"), named.get("to")
     if len(bounds) == 1:
         low, high = (0, bounds[0]) if high is None else (bounds[0], high)

@@ -7,7 +7,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.facts import declare
-from pullback.functions.shape import sizes
+from pullback.functions.shape import sizes, sizes_by_name
 from pullback.functions.view_copies import copy_of_view
 from pullback.graph.in_place import write_out
 from pullback.kernels.rearranging import repeat_interleave_counts
@@ -97,7 +97,7 @@ def repeat(input: Tensor, *repeats: Any, **named: Any) -> Tensor:
 
     As many numbers as there are dimensions, or more: (2, 3) repeated (4, 1, 2) times is (4, 2, 6).
     """
-    times = sizes((named["repeats"],) if named else repeats, "repeat", "repeats")
+    times = sizes(sizes_by_name("repeat", "repeats", named, repeats) if named else repeats, "repeat", "repeats")
     if len(times) < input._array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(n < 0 for n in times):
@@ -118,7 +118,7 @@ def tile(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     >>> pullback.tile(pullback.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
-    times = sizes((named["dims"],) if named else dims, "tile", "dims")
+    times = sizes(sizes_by_name("tile", "dims", named, dims) if named else dims, "tile", "dims")
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 

@@ -22,7 +22,7 @@ from pullback.kernels.shape import view_dtype
 from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_of_lost_parts, warn_once
-from pullback.tensor.arguments import as_dtype, as_int, plain_number, the_dim
+from pullback.tensor.arguments import as_dtype, as_int, plain_number, refuse_unknown, the_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
 
@@ -53,11 +53,9 @@ def _as_ints(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...
         ) from None
 
 
-def _by_name(function: str, name: str, named: dict[str, Any], given: tuple[Any, ...]) -> tuple[Any, ...]:
+def sizes_by_name(function: str, name: str, named: dict[str, Any], given: tuple[Any, ...]) -> tuple[Any, ...]:
     """The one argument of a function that takes sizes as they are or by name."""
-    for key in named:
-        if key != name:
-            raise TypeError(f"{function}() got an unexpected keyword argument '{key}'")
+    refuse_unknown(function, named, (name,))
     if given:
         raise TypeError(f"{function}() got multiple values for argument '{name}'")
     return (named[name],)
@@ -75,7 +73,7 @@ def reshape(input: Tensor, *shape: Any, **named: Any) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    wanted = sizes(_by_name("reshape", "shape", named, shape) if named else shape, "reshape", "shape")
+    wanted = sizes(sizes_by_name("reshape", "shape", named, shape) if named else shape, "reshape", "shape")
     return G.reshape(input, wanted)
 
 
@@ -88,7 +86,7 @@ def view(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """
     if "dtype" in named or (len(size) == 1 and isinstance(size[0], (Dtype, type))):
         return _view_dtype(input, as_dtype(named.get("dtype") or size[0]))
-    return G.view(input, sizes(_by_name("view", "size", named, size) if named else size, "view", "size"))
+    return G.view(input, sizes(sizes_by_name("view", "size", named, size) if named else size, "view", "size"))
 
 
 @structured("leading")
@@ -194,7 +192,7 @@ def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     `dims` names every dimension once: the result's dimension k is the input's dimension dims[k]. It shares the
     memory.
     """
-    given = sizes(_by_name("permute", "dims", named, dims) if named else dims, "permute", "dims")
+    given = sizes(sizes_by_name("permute", "dims", named, dims) if named else dims, "permute", "dims")
     ndim = input._array.ndim
     if len(given) != ndim:
         raise RuntimeError(
@@ -214,7 +212,7 @@ def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> T
     Sizes are given as numbers or one tuple; -1 keeps a size, new dimensions come first: (3, 1) becomes (3, 4), or (2,
     3, 4).
     """
-    return G.expand(input, sizes(_by_name("expand", "size", named, size) if named else size, "expand", "size"))
+    return G.expand(input, sizes(sizes_by_name("expand", "size", named, size) if named else size, "expand", "size"))
 
 
 @declare(bare=True, found="method")
@@ -250,7 +248,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 def method_broadcast_to(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """As `broadcast_to`; sizes may be given one by one."""
     return G.expand(
-        input, sizes(_by_name("broadcast_to", "size", named, size) if named else size, "broadcast_to", "size")
+        input, sizes(sizes_by_name("broadcast_to", "size", named, size) if named else size, "broadcast_to", "size")
     )
 
 
@@ -603,7 +601,7 @@ def is_tensor(obj: Any) -> bool:
 @declare(found="method")
 def sum_to_size(input: Tensor, *size: Any, **named: Any) -> Tensor:
     """The sum over the dimensions along which a tensor of `size` would be broadcast to this one."""
-    wanted = sizes(_by_name("sum_to_size", "size", named, size) if named else size, "sum_to_size", "size")
+    wanted = sizes(sizes_by_name("sum_to_size", "size", named, size) if named else size, "sum_to_size", "size")
     if not is_expandable_to(wanted, input._array.shape):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(input._array.shape)}}}.")
     shape = input._array.shape

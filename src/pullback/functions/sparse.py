@@ -8,7 +8,15 @@ import pullback.generated as G
 from pullback.backend.sparse_array import SparseArray
 from pullback.creation import as_tensor
 from pullback.facts import declare
-from pullback.functions.sparse_algebra import joined, sparse_of, sparse_product, to_sparse, values_of
+from pullback.functions.sparse_algebra import (
+    WORDS_OF_SPARSE_TENSORS,
+    joined,
+    sparse_of,
+    sparse_product,
+    to_sparse,
+    values_of,
+)
+from pullback.tensor.arguments import refuse_unknown
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -21,6 +29,7 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: An
     >>> pullback.sparse_coo_tensor([[0, 2]], [1.0, 3.0], (3,)).to_dense()
     tensor([1., 0., 3.])
     """
+    refuse_unknown("sparse_coo_tensor", options, {*WORDS_OF_SPARSE_TENSORS, "is_coalesced"})
     places = as_tensor(indices)._array
     given = as_tensor(values, dtype=options.get("dtype"))
     numbers = given._array

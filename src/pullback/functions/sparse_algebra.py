@@ -16,6 +16,7 @@ from pullback.facts import declare, names_with
 from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_values, recorded_values, shown_as
 from pullback.graph.tangents import forward_not_implemented, tangents_flow
 from pullback.modes.switches import process, switches
+from pullback.tensor.arguments import refuse_unknown
 from pullback.tensor.sparse_tensor import (
     CompressedTensor,
     SparseCscTensor,
@@ -93,6 +94,7 @@ def sparse_coalesce(input: SparseTensor) -> SparseTensor:
 @_method("to_dense")
 def sparse_to_dense(input: SparseTensor, dtype: Any = None, **options: Any) -> Tensor:
     """The same numbers in a dense tensor."""
+    refuse_unknown("to_dense", options, ("masked_grad",))
     array = input._sparse
     if not input._requires_grad or not _records():
         dense = new_tensor(array.dense())
@@ -112,6 +114,7 @@ def to_sparse(input: Tensor, sparse_dim: int | None = None, *, layout: Any = Non
     >>> pullback.tensor([0.0, 3.0]).to_sparse().indices()
     tensor([[1]])
     """
+    refuse_unknown("to_sparse", options, ("blocksize", "dense_dim"))
     if layout is not None and layout.name in _COMPRESSED:
         return _compress(input, _COMPRESSED[layout.name])
     if isinstance(input, SparseTensor):
@@ -216,9 +219,13 @@ def sparse_compressed_tensor(
     return _compressed_of(kind, compressed_indices, plain_indices, values, size, options)
 
 
+WORDS_OF_SPARSE_TENSORS = frozenset(("dtype", "layout", "device", "pin_memory", "requires_grad", "check_invariants"))
+
+
 def _compressed_of(
     kind: type[CompressedTensor], starts: Any, places: Any, values: Any, size: Any, options: dict[str, Any]
 ) -> Any:
+    refuse_unknown(f"sparse_{kind._layout_name[7:]}_tensor", options, WORDS_OF_SPARSE_TENSORS)
     starts, places = as_tensor(starts), as_tensor(places)
     given = as_tensor(values, dtype=options.get("dtype"))
     majors = functions.repeat_interleave(starts[1:] - starts[:-1])

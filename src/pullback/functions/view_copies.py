@@ -13,7 +13,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.facts import declare
 from pullback.functions.indexing import narrow
 from pullback.functions.joining import chunk, split, split_with_sizes
-from pullback.functions.shape import as_strided, permute, sizes, squeeze, unsqueeze, view
+from pullback.functions.shape import as_strided, permute, sizes, sizes_by_name, squeeze, unsqueeze, view
 from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import alias_of, write_out
@@ -74,7 +74,8 @@ def view_copy(input: Tensor, *size: Any, out: Any = None, **named: Any) -> Tenso
     """A copy in another shape, whether a view could have it or not; given a dtype, of the bytes read as that."""
     if "dtype" in named or (size and isinstance(size[0], (Dtype, type))):
         return copy_of_view(view(input, *size, **named), out)
-    return copy_of_view(G.unsafe_view(input, sizes(size or (named.pop("size"),), "view_copy", "size")), out, _VIEW)
+    shape = sizes(sizes_by_name("view_copy", "size", named, size) if named else size, "view_copy", "size")
+    return copy_of_view(G.unsafe_view(input, shape), out, _VIEW)
 
 
 _VIEW = "ViewBackward0_copy"

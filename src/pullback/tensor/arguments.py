@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -55,6 +55,13 @@ def missing_arguments(function: str, name: str) -> TypeError:
 
 
 NUMBERS = frozenset((int, float, bool, complex))
+
+
+def refuse_unknown(function: str, named: Collection[str], known: Collection[str]) -> None:
+    """Refuse a keyword that a function of any keywords does not know."""
+    for name in named:
+        if name not in known:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
 
 
 def plain_number(value: Any) -> Any:
