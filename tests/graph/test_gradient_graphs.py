@@ -138,3 +138,64 @@ def test_looking_at_a_gradient_node_while_the_pass_runs_loses_no_gradient() -> N
         found = differentiate(loss, (x, target), retain_graph=True)
         assert all(pullback.equal(f, e) for f, e in zip(found, expected, strict=True))
     handle.remove()
+
+
+AT_ONCE: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "mse_loss": (pullback.nn.functional.mse_loss, ((3, 4), (3, 4))),
+    "sum of squares": (lambda x, y: pullback.nn.functional.mse_loss(x, y, reduction="sum"), ((3, 4), (3, 4))),
+    "smooth_l1_loss": (lambda x, y: pullback.nn.functional.smooth_l1_loss(x, y, beta=0.3), ((3, 4), (3, 4))),
+    "huber_loss": (lambda x, y: pullback.nn.functional.huber_loss(x, y, delta=0.3), ((3, 4), (3, 4))),
+    "huber_loss of each": (lambda x, y: pullback.nn.functional.huber_loss(x, y, reduction="none"), ((3, 4), (3, 4))),
+    "layer_norm": (lambda x, w, b: pullback.nn.functional.layer_norm(x, (2, 5), w, b), ((3, 2, 5), (2, 5), (2, 5))),
+    "layer_norm alone": (lambda x: pullback.nn.functional.layer_norm(x, (5,)), ((3, 2, 5),)),
+    "batch_norm": (
+        lambda x, w, b: pullback.nn.functional.batch_norm(x, None, None, w, b, True), ((4, 3, 2, 2), (3,), (3,)),
+    ),
+    "batch_norm alone": (lambda x: pullback.nn.functional.batch_norm(x, None, None, None, None, True), ((4, 3),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_gradients_that_a_kernel_differentiates_are_those_of_their_chain(name: str) -> None:
+    function, shapes = AT_ONCE[name]
+    inputs = [pullback.randn(shape, dtype=pullback.float64).requires_grad_() for shape in shapes]
+    result = function(*inputs)
+    grad = pullback.randn_like(result).requires_grad_()
+    slopes = differentiate(result, inputs, grad, create_graph=True)
+    weights = [pullback.randn_like(slope) for slope in slopes]
+    at_once = differentiate(slopes, [*inputs, grad], weights, allow_unused=True, retain_graph=True)
+    by_chain = differentiate(slopes, [*inputs, grad], weights, allow_unused=True, create_graph=True)
+    pullback.testing.assert_close(
+        [g for g in at_once if g is not None], [g.detach() for g in by_chain if g is not None]
+    )
+    assert len(at_once) == len(by_chain)
+    result.sum().backward()  # it releases what the operation saved, and not what its gradient needs
+    again = differentiate(slopes, [*inputs, grad], weights, allow_unused=True)
+    pullback.testing.assert_close([g for g in again if g is not None], [g for g in at_once if g is not None])
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        differentiate(slopes, [*inputs, grad], weights, allow_unused=True)
+
+
+def test_the_third_derivative_of_a_layer_norm_is_that_of_its_formula() -> None:
+    def by_hand(x: Any) -> Any:
+        return (x - x.mean(1, True)) * (x.var(1, True, correction=0) + 1e-5).rsqrt()
+
+    found = []
+    for norm in (by_hand, lambda x: pullback.nn.functional.layer_norm(x, (3,))):
+        x = pullback.tensor([[1.0, 2.0, 4.0]], dtype=pullback.float64, requires_grad=True)
+        value = (norm(x) ** 3).sum()
+        for _ in range(3):
+            (slope,) = differentiate(value, x, create_graph=True)
+            value = (slope * pullback.tensor([1.0, -2.0, 0.5])).sum()
+        found.append(slope.detach())
+    pullback.testing.assert_close(found[1], found[0])
+
+
+def test_a_saved_value_that_was_changed_is_found_by_the_gradient_of_the_gradient() -> None:
+    x, target = pullback.ones(3, requires_grad=True), pullback.zeros(3)
+    (slope,) = differentiate(
+        pullback.nn.functional.mse_loss(x, target), x, pullback.ones(()).requires_grad_(), create_graph=True
+    )
+    target.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        slope.sum().backward()

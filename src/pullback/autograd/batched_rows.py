@@ -29,6 +29,7 @@ from pullback.graph.views import AsStridedBackward0, CopySlices
 from pullback.modes.interception import overrides
 from pullback.modes.switches import process, switches
 from pullback.progress import track
+from pullback.recording.gradient_at_once import GradientAtOnce
 from pullback.recording.gradient_node import GradientNode
 from pullback.tensor.tensor import Tensor
 
@@ -117,6 +118,8 @@ def _runs_unseen(node: Node) -> bool:
     if isinstance(node, (CopySlices, RenamedNode)):
         return _runs_unseen(node.inner)
     if isinstance(node, GradientNode):
+        if isinstance(node, GradientAtOnce):
+            node.spread()
         return True
     if node.needs_tensors or not type(node).__module__.startswith("pullback.generated."):
         return isinstance(node, AsStridedBackward0)

@@ -28,6 +28,7 @@ from pullback.graph.views import AsStridedBackward0, CopySlices
 from pullback.inspection.nodes import acting_node, named_leaves, tensors_in
 from pullback.inspection.rule_digests import rule_digest
 from pullback.kernels.strided import Geometry
+from pullback.recording.gradient_at_once import GradientAtOnce
 from pullback.recording.gradient_node import GradientNode
 from pullback.serialization import load, save
 from pullback.tensor.size import Size
@@ -142,6 +143,8 @@ def ordered_nodes(roots: list[Node]) -> list[Node]:
             order.append(node)
         elif node not in done:
             done.add(node)
+            if isinstance(node, GradientAtOnce):
+                node.spread()
             stack.append((node, True))
             stack.extend((edge[0], False) for edge in node.next_edges if edge is not None)
     return order[::-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.checks import checked
 from pullback.checks.elements import value_out_of_range
 from pullback.kernels.accumulation import accurate_sum, widened
+from pullback.kernels.broadcasting import sum_to
 from pullback.native import by_device, native
 from pullback.typing import Array
 
@@ -97,3 +99,58 @@ def binary_cross_entropy_with_logits(
     if weight is not None:
         values = values * widened(weight)
     return cast_array(reduce_loss(np.asarray(values), reduction), input.dtype)
+
+
+def mse_loss_again(
+    wanted: tuple[bool, ...], grads: Sequence[Array], grad: Array, input: Array, target: Array, reduction: int
+) -> tuple[Array | None, ...]:
+    """The gradients of `mse_loss_grad`: of the gradient that it was given, of the input and of the target."""
+    scaled = grads[0] * (2.0 / max(grads[0].size, 1) if reduction == 1 else 2.0)
+    to_grad = sum_to(np.asarray((input - target) * scaled), grad.shape) if wanted[0] else None
+    if not (wanted[1] or wanted[2]):
+        return to_grad, None, None
+    to_input = np.asarray(scaled * grad)
+    return to_grad, to_input, -to_input if wanted[2] else None
+
+
+def smooth_l1_loss_again(
+    wanted: tuple[bool, ...],
+    grads: Sequence[Array],
+    grad: Array,
+    input: Array,
+    target: Array,
+    reduction: int,
+    beta: float,
+) -> tuple[Array | None, ...]:
+    """The gradients of the gradient of smooth_l1_loss."""
+    return _clamped_again(wanted, grads, grad, input, target, reduction, 1 / beta, 1.0)
+
+
+def huber_loss_again(
+    wanted: tuple[bool, ...],
+    grads: Sequence[Array],
+    grad: Array,
+    input: Array,
+    target: Array,
+    reduction: int,
+    delta: float,
+) -> tuple[Array | None, ...]:
+    """The gradients of the gradient of huber_loss."""
+    return _clamped_again(wanted, grads, grad, input, target, reduction, 1.0, delta)
+
+
+def _clamped_again(
+    wanted: tuple[bool, ...], grads: Sequence[Array], grad: Array, input: Array, target: Array, reduction: int,
+    factor: float, limit: float,
+) -> tuple[Array | None, ...]:  # fmt: skip
+    """The gradients of `clamped_distance_grad`."""
+    weighted = grads[0] * (1 / max(grads[0].size, 1)) if reduction == 1 else grads[0]
+    scaled = np.asarray((input - target) * factor)
+    is_within = np.abs(scaled) < limit
+    to_grad = to_input = None
+    if wanted[0]:
+        distance = np.where(is_within, scaled, np.sign(scaled) * scaled.dtype.type(limit))
+        to_grad = sum_to(np.asarray(weighted * distance), grad.shape)
+    if wanted[1] or wanted[2]:
+        to_input = np.where(is_within, weighted * grad * factor, scaled.dtype.type(0))
+    return to_grad, to_input, -to_input if wanted[2] and to_input is not None else None

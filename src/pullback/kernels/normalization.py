@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -307,3 +309,86 @@ def weight_norm_interface(v: Array, g: Array, dim: int) -> tuple[Array, Array]:
 
 def _all_but(dim: int, ndim: int) -> tuple[int, ...]:
     return tuple([d for d in range(ndim) if d != dim % ndim])
+
+
+_Wanted = tuple[bool, ...]
+_Maybe = Array | None
+
+
+def _rows_again(
+    grads: tuple[_Maybe, _Maybe, _Maybe], g: Array, n: Array, rstd: Array, w: _Maybe, of_rows: bool
+) -> tuple[Any, Any, Any]:
+    """The gradients of those of normalized rows `n`: of their gradient `g`, of the rows, and, times `g`, of the factor `w`.
+
+    With P(v) = rstd (v - mean(v) - n mean(v n)), which is its own adjoint, and h = g w, the gradient of rows is P(h). That
+    of rstd, which the rows decide, is -rstd^2 n / count.
+    """
+    to_rows, to_factor, to_shift = grads
+    count = n.dtype.type(max(n.shape[1], 1))
+    to_g = pulled = v = None
+    spread: Any = 0
+    if to_rows is not None:
+        along, level = _row_products(to_rows, n) / count, _row_means(to_rows)
+        pulled = (to_rows - level - n * along) * rstd
+        to_g = pulled if w is None else pulled * w
+        if of_rows:
+            h = g if w is None else g * w
+            share = _row_products(h, n) / count
+            v = (to_rows * share + h * along) * -rstd
+            spread = _row_products(to_rows, h) / count - level * _row_means(h) - along * share
+    if to_factor is not None:
+        to_g = n * to_factor if to_g is None else to_g + n * to_factor
+        if of_rows:
+            v = g * to_factor if v is None else v + g * to_factor
+    if to_shift is not None:
+        to_g = np.broadcast_to(to_shift, n.shape) if to_g is None else to_g + to_shift
+    if v is not None:
+        v = (v - _row_means(v) - n * (_row_products(v, n) / count + rstd * spread)) * rstd
+    return to_g, v, pulled
+
+
+def native_layer_norm_again(
+    wanted: _Wanted, grads: Sequence[_Maybe], grad: Array, input: Array, mean: Array, rstd: Array, weight: _Maybe
+) -> tuple[_Maybe, ...]:
+    """The gradients of `layer_norm_back`: of the gradient that it was given, of the input and of the weight."""
+    shape = (mean.size, input.size // max(mean.size, 1))
+    x, g, scale = input.reshape(shape), grad.reshape(shape), rstd.reshape(-1, 1)
+    w = None if weight is None else weight.reshape(1, -1)
+    to_rows, to_factor, to_shift = [
+        None if a is None else a.reshape(-1 if i == 0 else 1, shape[1]) for i, a in enumerate(grads)
+    ]
+    n = (x - mean.reshape(-1, 1)) * scale
+    to_g, to_x, pulled = _rows_again((to_rows, to_factor, to_shift), g, n, scale, w, wanted[1])
+    to_weight = None
+    if wanted[4] and weight is not None and pulled is not None:
+        to_weight = np.einsum("ij,ij->j", g, pulled).reshape(weight.shape)
+    pair = [None if part is None else part.reshape(input.shape) for part in (to_g, to_x)]
+    return pair[0], pair[1], None, None, to_weight, None
+
+
+def batch_norm_training_again(
+    wanted: _Wanted, grads: Sequence[_Maybe], grad: Array, input: Array, mean: Array, rstd: Array, weight: _Maybe
+) -> tuple[_Maybe, ...]:
+    """The gradients of `batch_norm_training_back`: of the gradient that it was given, of the input and of the weight."""
+
+    def columns(values: Any) -> Any:
+        return None if values is None else values.reshape(-1, 1)
+
+    def rows(values: Any) -> Any:
+        return (
+            None if values is None else values.swapaxes(0, 1).reshape(values.shape[1], values.size // values.shape[1])
+        )
+
+    def back(part: _Maybe) -> _Maybe:
+        if part is None:
+            return None
+        return np.ascontiguousarray(part.reshape(input.shape[1], input.shape[0], *input.shape[2:]).swapaxes(0, 1))
+
+    g, scale = rows(grad), columns(rstd)
+    n = (rows(input) - columns(mean)) * scale
+    given = (rows(grads[0]), columns(grads[1]), columns(grads[2]))
+    to_g, to_x, pulled = _rows_again(given, g, n, scale, columns(weight), wanted[1])
+    to_weight = None
+    if wanted[2] and weight is not None and pulled is not None:
+        to_weight = np.einsum("ij,ij->i", g, pulled)
+    return back(to_g), back(to_x), to_weight, None, None

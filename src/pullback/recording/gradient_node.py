@@ -7,6 +7,7 @@ On Tensors a rule is a chain of operations, and each records a node. Where PyTor
 and users see a node that leads past it (`next_functions`, `_saved_...`). Who asks for the gradients that leave it (a hook
 on the node, a call of it) makes it run the chain as a graph of its own, which ends where the node leads; a pass that runs
 meanwhile has counted the chain's nodes, so until it ends the node stays as it is.
+Where a kernel differentiates the gradient again, no chain is recorded before somebody needs it (gradient_at_once.py).
 Where anybody looks at operations (transforms, tangents, modes), there is no such node. Neither do the gradients of the
 chain's own operations have any: PyTorch's second derivative of a convolution is a formula, not one operation.
 """
@@ -26,8 +27,9 @@ from pullback.graph.node import Node, new_node, next_sequence_nr, seen_edge
 from pullback.graph.recording import metadata_of
 from pullback.graph.shown_values import saved_under
 from pullback.graph.source_lines import freed
+from pullback.modes.saved_tensor_hooks import are_saved_tensors_seen
 from pullback.modes.switches import process, switches
-from pullback.recording.fused_gradient import Catch, copied, replace_edges
+from pullback.recording.fused_gradient import Catch, StandIn, copied
 from pullback.tensor.tensor import Tensor, new_tensor
 
 Rule = Callable[[Any, Sequence[Any], Edges], Sequence[Any]]
@@ -52,9 +54,12 @@ def read_groups(text: str, inputs: Sequence[str]) -> list[Group]:
     return groups
 
 
-def with_gradient_nodes(rule: Rule, text: str, inputs: Sequence[str]) -> Rule:
+def with_gradient_nodes(rule: Rule, text: str, inputs: Sequence[str], operation: str) -> Rule:
     """The rule of an operation on Tensors, which records the nodes that `text` names where nobody looks on."""
+    from pullback.recording.gradient_at_once import find_again  # lazy: it builds on this module
+
     groups = read_groups(text, inputs)
+    how = find_again(operation, groups, rule)
     grouped = {line for group in groups for line in group.lines}
 
     @wraps(rule)
@@ -65,10 +70,11 @@ def with_gradient_nodes(rule: Rule, text: str, inputs: Sequence[str]) -> Rule:
         rest = tuple([None if line in grouped else edge for line, edge in enumerate(edges)])
         if any(edge is not None for edge in rest):
             results = list(rule(node, grads, rest))
-        for group in groups:
+        for group, again in zip(groups, how, strict=True):
             wanted = tuple([edge if line in group.lines else None for line, edge in enumerate(edges)])
             if any(edge is not None for edge in wanted):
-                for line, result in zip(group.lines, _record(group, rule, node, grads, wanted, inputs), strict=True):
+                found = _record(group, again, rule, node, grads, wanted, inputs)
+                for line, result in zip(group.lines, found, strict=True):
                     results[line] = result
         return results
 
@@ -76,13 +82,19 @@ def with_gradient_nodes(rule: Rule, text: str, inputs: Sequence[str]) -> Rule:
 
 
 def _record(
-    group: Group, rule: Rule, node: Any, grads: Sequence[Any], edges: Edges, inputs: Sequence[str]
+    group: Group, again: Any, rule: Rule, node: Any, grads: Sequence[Any], edges: Edges, inputs: Sequence[str]
 ) -> list[Any]:
     """The gradients that a group names, as results of one node."""
     leads = _edges(group, node, grads, inputs)
     if not any(edge is not None for edge in leads):
         computed = rule(node, grads, edges)
         return [computed[line] for line in group.lines]
+    if again is not None and not (process.changed and (are_saved_tensors_seen() or switches.anomaly_mode)):
+        from pullback.recording.gradient_at_once import record_at_once  # lazy: it builds on this module
+
+        results = record_at_once(again, node, grads[0], edges, leads)
+        if results is not None:
+            return results if node.broadcast is None else _undo_broadcasting(results, node, group)
     reader = node
     if node.broadcast is not None:  # gradients are brought to the shapes of inputs outside of the node
         reader = copied(node)
@@ -92,7 +104,7 @@ def _record(
     results = [computed[line] for line in group.lines]
     made: Any = new_node(_class_of(type(node).__name__.replace("Backward", "BackwardBackward")))
     made.next_edges = tuple([None if result is None else gradient_edge(result) for result in results])
-    for step in steps_behind(made.next_edges, _nodes_known(leads, node), first_number):
+    for step in steps_of_chain(made.next_edges, leads, node, first_number):
         step.is_step = True
     made.first_number, made.sequence_nr = first_number, next_sequence_nr()
     made.shown_edges, made.reader, made.output_grad = leads, reader, grads[0]
@@ -127,9 +139,10 @@ def _edges(group: Group, node: Any, grads: Sequence[Any], inputs: Sequence[str])
     return tuple(found)
 
 
-def _nodes_known(leads: Edges, node: Any) -> set[Node]:
-    """The nodes that were there before a chain was recorded, as far as it leads to them."""
-    return {node, *[edge[0] for edge in (*leads, *node.next_edges) if edge is not None]}
+def steps_of_chain(ends: Edges, leads: Edges, node: Any, first_number: int) -> list[Node]:
+    """The nodes of a chain: not those that were there before it was recorded, as far as it leads to them."""
+    known: set[Node] = {node, *[edge[0] for edge in (*leads, *node.next_edges) if edge is not None]}
+    return steps_behind(ends, known, first_number)
 
 
 class GradientNode(Node):
@@ -176,15 +189,26 @@ class GradientNode(Node):
         """Let the chain end at nodes of its own, so that this node sends what arrives there."""
         if self.chain is not None or is_running():
             return
+        self.end_chain(self.next_edges, self.first_number)
+        self.next_edges = self.shown_edges
+
+    def end_chain(self, ends: Edges, first_number: int) -> None:
+        """Run the chain as a graph of its own from now on, which ends where this node leads.
+
+        What runs are nodes that stand for those of the chain: these lead on, for who differentiates once more.
+        """
         catches: dict[Any, Any] = {edge: (Catch(), 0) for edge in self.shown_edges if edge is not None}
-        found = steps_behind(self.next_edges, _nodes_known(self.shown_edges, self.reader), self.first_number)
-        self.steps = [step for step in found if step.sequence_nr < self.sequence_nr]
-        replace_edges(self.steps, catches)
-        ends = [None if edge is None else catches.get(edge, edge) for edge in self.next_edges]
+        self.steps = steps_of_chain(ends, self.shown_edges, self.reader, first_number)
+        stand_ins = {step: StandIn(step) for step in self.steps}
+        for stand_in in stand_ins.values():
+            stand_in.lead_to(stand_ins, catches)
+        self.chain = tuple(
+            [None if edge is None else catches.get(edge) or (stand_ins[edge[0]], edge[1]) for edge in ends]
+        )
         places: list[Any] = []
         for edge in self.shown_edges:  # where two edges lead to one place, the first takes what arrives
             places.append(None if edge is None else catches.pop(edge, None))
-        self.catches, self.chain, self.next_edges = tuple(places), tuple(ends), self.shown_edges
+        self.catches = tuple(places)
 
     def _run_chain(self, grads: Sequence[Any], *, create_graph: bool) -> list[Any]:
         assert self.chain is not None

@@ -86,7 +86,7 @@ def differentiable_rule(name: str) -> Callable[..., Any]:
     if nodes := fact_of(name, "gradient_nodes"):
         from pullback.recording.gradient_node import with_gradient_nodes  # lazy: few operations have such nodes
 
-        return with_gradient_nodes(rule, nodes, [p.name for p in operation.inputs])
+        return with_gradient_nodes(rule, nodes, [p.name for p in operation.inputs], name)
     if operation.rule.options.get("fused"):
         from pullback.recording.fused_gradient import shown_by_steps  # lazy: few operations are fused
 
