@@ -19,6 +19,7 @@ from pullback.autograd.grad_mode import (
     view_tracking,
 )
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.autograd.variable import Variable  # the module is loaded before the function of its name is made
 from pullback.engine.engine import current_graph_task
 from pullback.graph import former_shape as _former_shape
 from pullback.graph import tensor_hooks as _tensor_hooks
@@ -50,10 +51,10 @@ __all__ = [
 ]  # fmt: skip
 
 _LAZY = {
-    "Function": "function", "NestedIOFunction": "function", "Variable": "variable", "detect_anomaly": "anomaly_mode",
+    "Function": "function", "NestedIOFunction": "function", "detect_anomaly": "anomaly_mode",
     "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
-_SUBMODULES = {"function", "functional", "forward_ad", "anomaly_mode", "graph", "profiler", "profiler_util", "variable"}
+_SUBMODULES = {"function", "functional", "forward_ad", "anomaly_mode", "graph", "profiler", "profiler_util"}
 
 
 def is_multithreading_enabled() -> bool:
@@ -64,6 +65,11 @@ def is_multithreading_enabled() -> bool:
     False
     """
     return switches.multithreading
+
+
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """Refuse: it was a function of PyTorch once."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
 
 def _is_checkpoint_valid() -> bool:

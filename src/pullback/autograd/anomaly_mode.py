@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pullback.errors import wrong_type
 from pullback.modes.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_mode
 from pullback.modes.guards import guarded, undone_by
 from pullback.modes.user_warnings import warn_user
@@ -38,7 +39,7 @@ class detect_anomaly:
     @undone_by(__exit__)
     def __enter__(self) -> None:
         self._former = (is_anomaly_enabled(), is_anomaly_check_nan_enabled())
-        set_anomaly_mode(True, self.check_nan)
+        set_anomaly_enabled(True, self.check_nan)
 
 
 class set_detect_anomaly:
@@ -50,7 +51,7 @@ class set_detect_anomaly:
     @undone_by(_undo)
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._former = (is_anomaly_enabled(), is_anomaly_check_nan_enabled())
-        set_anomaly_mode(mode, check_nan)
+        set_anomaly_enabled(mode, check_nan)
 
     @guarded
     def __exit__(self, *exception: object) -> None:
@@ -63,4 +64,7 @@ class set_detect_anomaly:
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode; see `autograd.set_detect_anomaly`."""
+    for position, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
+        if not isinstance(value, bool):
+            raise wrong_type("set_anomaly_enabled", name, position, "bool", value)
     set_anomaly_mode(enabled, check_nan)

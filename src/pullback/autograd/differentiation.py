@@ -23,7 +23,7 @@ from pullback.modes.interception import has_overrides, intercept, is_backward_di
 from pullback.modes.source_lines import source_lines_wanted
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
-from pullback.tensor.foreign_arguments import any_asked_whole, ask_about
+from pullback.tensor.foreign_arguments import any_asked_whole, ask_about, is_foreign
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -61,8 +61,10 @@ def backward(
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
     inputs = None if inputs is None else _values_of(inputs, "backward")
-    if process.changed and any_asked_whole(*roots):
-        ask_about(
+    if (process.changed and any_asked_whole(*roots)) or (
+        roots and type(roots[0]) is not Tensor and is_foreign(roots[0])
+    ):
+        return ask_about(  # type: ignore[no-any-return]  # whatever the class answers
             backward,
             roots,
             grad_tensors=grad_tensors,
@@ -70,7 +72,6 @@ def backward(
             create_graph=create_graph,
             inputs=inputs,
         )
-        return
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
@@ -160,7 +161,9 @@ def grad(
         taken = intercept(grad, (outputs, inputs, grad_outputs), options)
         if taken is not NotImplemented:
             return taken
-    if process.changed and any_asked_whole(*_as_tuple(outputs), *_as_tuple(inputs)):
+    if (process.changed and any_asked_whole(*_as_tuple(outputs), *_as_tuple(inputs))) or (
+        type(outputs) is not Tensor and any(map(is_foreign, _as_tuple(outputs)))
+    ):
         return ask_about(
             grad, _as_tuple(outputs), _as_tuple(inputs), grad_outputs=grad_outputs, retain_graph=retain_graph,
             create_graph=create_graph, only_inputs=only_inputs,
@@ -325,7 +328,7 @@ def _materialized(results: Sequence[Any], wanted: Sequence[Any], create_graph: b
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, (Tensor, GradientEdge)):
+    if isinstance(value, (Tensor, GradientEdge)) or is_foreign(value):
         return (value,)
     return tuple(value)
 

@@ -154,6 +154,11 @@ class _set_fwd_grad_enabled(_SwitchAtOnce):
 
     _name = "forward_grad"
 
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"enabled must be a bool (got {type(mode).__name__})")
+        super().__init__(mode)
+
     def _set(self, value: Any) -> None:
         set_switch(self._name, value)
 

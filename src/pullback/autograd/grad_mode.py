@@ -242,6 +242,8 @@ class _SwitchAtOnce(_ContextDecorator):
 
     _owner: Any = switches
     _name: str
+    _setter: str
+    """PyTorch's private function that sets it, which its errors name."""
 
     def _set(self, value: Any) -> None:
         setattr(self._owner, self._name, value)
@@ -252,6 +254,8 @@ class _SwitchAtOnce(_ContextDecorator):
     @undone_by(_undo)
     def __init__(self, mode: bool) -> None:
         self._former = getattr(self._owner, self._name)
+        if not isinstance(mode, bool):
+            raise wrong_type(self._setter, "enabled", 1, "bool", mode)
         self.mode = mode
         self._set(mode)
 
@@ -271,12 +275,14 @@ class set_multithreading_enabled(_SwitchAtOnce):
     """Whether backward may use threads of its own; CPU work never does."""
 
     _name = "multithreading"
+    _setter = "set_multithreading_enabled"
 
 
 class enforce_grad_layout_policy(_SwitchAtOnce):
     """Whether a leaf's `.grad` must have the leaf's memory order."""
 
     _name = "layout_policy"
+    _setter = "set_grad_layout_enforcement_enabled"
 
 
 class _force_original_view_tracking(_SwitchAtOnce):
@@ -284,6 +290,7 @@ class _force_original_view_tracking(_SwitchAtOnce):
 
     _owner = view_tracking
     _name = "is_forced"
+    _setter = "set_view_replay_enabled"
 
 
 class _unsafe_preserve_version_counter(_ContextDecorator):

@@ -202,6 +202,12 @@ class profile(NodeObserver):
             self.end(inner)
             self.end(outer)
 
+    def see_arrival(self, node: Any, grad: Any) -> None:
+        """Note that a leaf takes its gradient: two events as of other nodes, which take no time of their own."""
+        outer = self.begin(f"autograd::engine::evaluate_function: {node.name()}", node._sequence_nr())
+        self.end(self.begin(node.name(), node._sequence_nr()))
+        self.end(outer)
+
     # What is shown.
 
     @property

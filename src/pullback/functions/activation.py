@@ -42,7 +42,7 @@ def functional_relu(input: Tensor, inplace: bool = False) -> Any:
     return G.relu_(input) if inplace else G.relu(input)
 
 
-functional_relu.__name__ = "relu"
+functional_relu.__name__ = functional_relu.__qualname__ = "relu"
 
 
 _METHODS: Any = Tensor

@@ -142,7 +142,8 @@ class DelayedError(_Attaching):
     def __init__(self, *arguments: Any) -> None:
         if len(arguments) != 2:
             raise RuntimeError(f"Requires two arguments, got {len(arguments)}: the message and the number of tensors")
-        self.message, self.count = arguments
+        message, self.count = arguments
+        self.message = message.decode() if isinstance(message, bytes) else message
         begin_recording(self)
 
     def make_node(self) -> Node:

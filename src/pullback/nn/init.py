@@ -14,7 +14,7 @@ from pullback.autograd.grad_mode import no_grad
 from pullback.backend.random import Generator
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_user
-from pullback.tensor.foreign_arguments import any_asked_whole, ask_about
+from pullback.tensor.foreign_arguments import any_asked_whole, ask_about, is_foreign
 from pullback.tensor.tensor import Tensor
 
 __all__ = [
@@ -54,10 +54,10 @@ def _told(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(function)
     def filled(*args: Any, **kwargs: Any) -> Tensor:
-        if process.changed:
+        if process.changed or not (args and isinstance(args[0], Tensor)):
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            if any_asked_whole(bound.arguments["tensor"]):
+            if any_asked_whole(bound.arguments["tensor"]) or is_foreign(bound.arguments["tensor"]):
                 return ask_about(filled, **bound.arguments)
         return function(*args, **kwargs)
 

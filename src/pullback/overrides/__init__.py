@@ -21,6 +21,7 @@ from pullback.overrides.overridable_functions import (
     get_ignored_functions,
     get_overridable_functions,
     get_testing_overrides,
+    is_python_method,
     is_tensor_method_or_property,
     is_told_with_type,
     python_functions,
@@ -109,6 +110,26 @@ def _ask_exactly(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return _answer(function, types, args, kwargs)
 
 
+def _shown_types(function: Any, types: list[type], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[type, ...]:
+    """The types that an overriding class is told: functions that PyTorch has in Python also tell of plain tensors."""
+    name = resolve_name(function) or ""
+    if Tensor in types or not (_is_in_python(function, name) or is_python_method(name)):
+        return tuple(types)
+    values: Iterable[Any] = (*args, *kwargs.values())
+    given = [type(value) for value in (values if name else _leaves(values))]
+    if Tensor not in given:
+        return tuple(types)
+    before = [
+        cls for cls in types if issubclass(cls, Tensor) or (cls in given and given.index(cls) < given.index(Tensor))
+    ]
+    return (*before, Tensor, *[cls for cls in types if cls not in before])
+
+
+def _is_in_python(function: Any, name: str) -> bool:
+    """Whether PyTorch has a function, not a method, in Python."""
+    return name in python_functions() or name.startswith("torch.nn.init.") or function.__name__ in ("grad", "backward")
+
+
 def _without_extras(
     name: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -145,10 +166,11 @@ def _answer(
         result = _answer_of_mode(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
+    shown = _shown_types(function, types, args, kwargs)
     for value in _values_of(types, (*relevant, *args, *kwargs.values())):
         if is_pytorch_tensor(value):
             raise mixed_libraries(getattr(function, "__name__", str(function)))
-        result = value.__torch_function__(function, tuple(types), args, kwargs)
+        result = value.__torch_function__(function, shown, args, kwargs)
         if result is not NotImplemented:
             return result
     raise _nobody_answered(function, types)
@@ -188,7 +210,7 @@ def _plain_types(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """The types of plain tensors, which PyTorch tells of functions in Python and of methods without arguments."""
     name = resolve_name(function) or ""
     given: Iterable[Any] = (*args, *kwargs.values())
-    if name in python_functions() or name.startswith("torch.nn.init.") or function.__name__ in ("grad", "backward"):
+    if _is_in_python(function, name):
         given = given if name else _leaves(given)
         return list(dict.fromkeys(type(value) for value in given if type(value) is Tensor))
     if is_tensor_method_or_property(function) and is_told_with_type(function, name):

@@ -61,6 +61,11 @@ def is_told_with_type(member: Callable[..., Any], name: str) -> bool:
     return all(parameter == "out" for parameter in list(inspect.signature(member).parameters)[1:])
 
 
+def is_python_method(name: str) -> bool:
+    """Whether PyTorch has a method of several arguments, `torch.Tensor.__rsub__`, in Python."""
+    return name.startswith("torch.Tensor.") and name.removeprefix("torch.Tensor.") in _TOLD_WITH_TYPE
+
+
 def is_built_in(name: str) -> bool:
     """Whether a function of torch.nn.functional is a built-in one of PyTorch."""
     return name.endswith("_") or fact_of(name, "written_in") == "c"

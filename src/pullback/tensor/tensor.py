@@ -643,7 +643,7 @@ class Tensor(TensorBase):
 
     @_backward_hooks.setter
     def _backward_hooks(self, value: Any) -> None:
-        if value is not None:
+        if value is not None or self._extra is not None:
             self._require_extra().hooks = value
 
     @_backward_hooks.deleter
