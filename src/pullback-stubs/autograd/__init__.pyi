@@ -22,7 +22,7 @@ _bool: TypeAlias = builtins.bool
 Number: TypeAlias = _int | _float | _bool | builtins.complex
 DeviceLike: TypeAlias = str | _int | _device
 from pullback.tensor.tensor import Tensor as Tensor
-from pullback.autograd import grad_mode as grad_mode, variable as variable
+from pullback.autograd import grad_mode as grad_mode
 from pullback.autograd.anomaly_mode import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from pullback.autograd.differentiation import backward as backward, grad as grad
 from pullback.autograd.function import Function as Function, NestedIOFunction as NestedIOFunction
@@ -32,3 +32,4 @@ from pullback.autograd.variable import Variable as Variable
 from pullback.graph.saved_tensor import SavedTensor as SavedTensor
 
 def is_multithreading_enabled() -> bool: ...
+def variable(*args: Any, **kwargs: Any) -> Any: ...

@@ -64,7 +64,7 @@ def backward(
     if (process.changed and any_asked_whole(*roots)) or (
         roots and type(roots[0]) is not Tensor and is_foreign(roots[0])
     ):
-        return ask_about(  # type: ignore[no-any-return]  # whatever the class answers
+        answer: None = ask_about(  # whatever the class answers
             backward,
             roots,
             grad_tensors=grad_tensors,
@@ -72,6 +72,7 @@ def backward(
             create_graph=create_graph,
             inputs=inputs,
         )
+        return answer
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
@@ -90,6 +91,7 @@ def backward(
 
             remember_cause(loss)  # while its graph is there: Note [Post-mortem]
     run_engine(roots, grads, wanted, keep_graph, create_graph, allow_unused=True, accumulate=True)
+    return None
 
 
 def _is_unwatched() -> bool:

@@ -112,7 +112,7 @@ class Function(_SingleLevelFunction):
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """Compute a batch at once."""
-        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap static method or "
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or "
                                   "set generate_vmap_rule=True.")  # fmt: skip
 
     @classmethod

@@ -144,7 +144,10 @@ class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
             return self.saved_for_forward
         if self.released:
             if self.accessed and getattr(self._forward_cls, "clear_saved_tensors_on_access", False):
-                raise RuntimeError("saved_tensors can only be accessed once when clear_saved_tensors_on_access=True")
+                raise RuntimeError(
+                    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
+                    "autograd.Function"
+                )
             raise freed(self)
         result = tuple([self._unpack(value, version) for value, version in self.stored or ()])
         if getattr(self._forward_cls, "clear_saved_tensors_on_access", False):

@@ -152,6 +152,30 @@ def _random_state(state: Any) -> Iterator[None]:
         _set_random_states(present)
 
 
+_CastState = tuple[str, bool, Any, bool]
+
+
+def _autocast_states() -> list[_CastState]:
+    """How operations are cast here: by type of device, whether they are at all, to what dtype, and by a cache."""
+    from pullback.amp import autocast_mode as amp  # lazy: a folder beside this one
+
+    cache = amp.is_autocast_cache_enabled()
+    return [(kind, amp.is_autocast_enabled(kind), amp.get_autocast_dtype(kind), cache) for kind in ("cpu", "cuda")]
+
+
+@contextlib.contextmanager
+def _autocast_as(states: list[_CastState]) -> Iterator[None]:
+    """Cast operations of a block as where `states` was taken; nothing is entered where they are cast so already."""
+    from pullback.amp.autocast_mode import autocast  # lazy: a folder beside this one
+
+    pairs = zip(states, _autocast_states(), strict=True)
+    differing = [then for then, now in pairs if then != now and (then[1] or now[1])]
+    with contextlib.ExitStack() as stack:
+        for kind, enabled, dtype, cache in sorted(differing, key=lambda then: then[1]):  # the innermost block holds
+            stack.enter_context(autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=cache))
+        yield
+
+
 class CheckpointFunction(Function):
     """The reentrant variant: forward without a graph, backward runs forward again and a backward inside of it."""
 
@@ -160,6 +184,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.state = _random_states() if preserve_rng_state else None
+        ctx.casts = _autocast_states()
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
@@ -180,7 +205,7 @@ class CheckpointFunction(Function):
             inputs[place] = tensor
         with _random_state(ctx.state):
             detached = detach_variable(tuple(inputs))
-            with enable_grad():
+            with enable_grad(), _autocast_as(ctx.casts):
                 outputs = ctx.run_function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
@@ -251,6 +276,7 @@ class _Frame:
         self.original_log: list[str] = []
         self.recompute_log: list[str] = []
         self.state: Any = None
+        self.casts = _autocast_states()
         self.ended = False
         """Whether the original run has ended: a backward inside of it sees only what was saved until then."""
 
@@ -316,7 +342,7 @@ class _Frame:
         hooks = saved_tensors_hooks(unseen(lambda t: self._fill(key, t)), _same)
         log = _operation_log(self.recompute_log) if self.debug else contextlib.nullcontext()
         try:
-            with _random_state(self.state), self.recompute_context, hooks, log, enable_grad():
+            with _random_state(self.state), _autocast_as(self.casts), self.recompute_context, hooks, log, enable_grad():
                 self.function(*arguments)
         except _StopRecomputation:
             pass
