@@ -102,6 +102,7 @@ def _is_unwatched() -> bool:
         and switches.node_observer is None
         and not switches.dispatch_modes
         and not switches.anomaly_mode
+        and not switches.saved_tensor_hooks
     )
 
 
@@ -274,10 +275,10 @@ def _as_result(value: Any) -> Tensor:
 
 
 def _as_array(value: Any) -> Any:
-    from pullback.backend.array_module import as_array
+    from pullback.backend.array_module import as_array, copy_expanded
 
     array = as_array(value)
-    return array if array.flags.writeable else array.copy()
+    return array if array.flags.writeable else copy_expanded(array)
 
 
 def _zeros_like(value: Any, *, requires_grad: bool) -> Tensor:

@@ -129,6 +129,20 @@ def repeat_first(array: Array) -> Array:
 
 
 @by_device
+def expanded_first(array: Array) -> Array:
+    """The first element of a filled array, seen at every element of its shape."""
+    return array if array.size < 2 else restride(array, array.shape, (0,) * array.ndim)
+
+
+def copy_expanded(array: Array) -> Array:
+    """A copy that repeats its elements where `array` does, and takes no more memory than the different ones."""
+    if 0 not in array.strides or array.size < 2:
+        return array.copy()
+    once = array[tuple([slice(0, 1) if step == 0 else slice(None) for step in array.strides])].copy()
+    steps = [0 if step == 0 else own for step, own in zip(array.strides, once.strides, strict=True)]
+    return restride(once, array.shape, tuple(steps))
+
+
 def zeros_beside(array: Array, shape: Shape, dtype: DType) -> Array:
     """Zeros on the device of `array`."""
     return np.zeros(shape, dtype)

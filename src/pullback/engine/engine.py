@@ -16,14 +16,14 @@ from functools import partial
 from sys import getrefcount
 from typing import Any
 
-from pullback.backend.array_module import as_array, contains_nan, ndarray
+from pullback.backend.array_module import as_array, contains_nan, expanded_first, ndarray
 from pullback.backend.device import in_use
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.silent_arithmetic import error_variable, ignoring
 from pullback.backend.sparse_array import SparseArray
 from pullback.backend.unpromised_bits import ARRIVAL, note_unpromised
 from pullback.engine.graph_task import ExecInfo, GraphTask
-from pullback.engine.input_buffer import InputBuffer
+from pullback.engine.input_buffer import FILLED, IN_FULL, InputBuffer
 from pullback.engine.leaks import begin_pass
 from pullback.engine.ready_queue import ReadyQueue
 from pullback.engine.streams import PassStreams
@@ -220,7 +220,7 @@ class Engine:
         grads: list[Any] = [None]
         owned: list[int] = [0]
         results: Sequence[Any] = root.grads
-        fresh: tuple[bool, ...] = ()
+        fresh: tuple[int, ...] = ()
         # The hooks of a single root's tensor run even if nothing that is wanted lies below it.
         edges: Edges = root.next_edges if len(root.next_edges) == 1 else task.wanted_edges(root)
         token = error_variable.set(ignoring)
@@ -237,13 +237,16 @@ class Engine:
                     following, input_nr = edge
                     left = dependencies[following] - 1
                     grad = results[index]
-                    new = 1 if fresh and fresh[index] else 0
+                    new = fresh[index] if fresh else 0
                     if not new and owned[0] and grad is grads[0]:
                         new = owned[0]  # handed on: as much owned as it was here, unless another edge gets it too
                         for other, result in enumerate(results):
                             if result is grad and other != index:
-                                new = 0
-                    elif not new and type(following) is AccumulateGrad and _is_free_array(results, index):
+                                new = min(new, 0)
+                    elif (
+                        new <= 0 and type(following) is AccumulateGrad and _is_free_array(results, index)
+                        and (new == 0 or following.takes_arrays())
+                    ):  # fmt: skip
                         new = 1
                     if streams is not None:
                         streams.send(node, following, grad)
@@ -308,6 +311,10 @@ class Engine:
                     node.release_saved_tensors()
                     node.freed_by = called_at
                 fresh = node.fresh
+                if moves_tensors and fresh and fresh[0] < 0:
+                    fresh = ()
+                elif owned[0] == FILLED and not fresh and _is_view_of(results, grads[0]):
+                    fresh = (FILLED,)
         except Exception as error:
             # The array library's error has a class of its own; a MemoryError of the user's hooks arrives as it is.
             if isinstance(error, MemoryError) and type(error) is not MemoryError and (told := no_memory(error)):
@@ -320,7 +327,7 @@ class Engine:
 
     def _run_carefully(
         self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[int]
-    ) -> tuple[Sequence[Any], tuple[bool, ...]] | None:
+    ) -> tuple[Sequence[Any], tuple[int, ...]] | None:
         """The general case: hooks, captures, accumulation, Tensors where they are needed.
 
         Return the gradients and which of them are owned (Note [Owned gradients]), None where nothing goes on.
@@ -330,6 +337,8 @@ class Engine:
             _log.debug("Executing: %r with grad_outputs: [%s]", node, shapes)
         buffer = InputBuffer(0)
         buffer.grads, buffer.owned = grads, owned
+        if not task.moves_tensors:
+            _show_as_made(grads, owned)
         if not self._prepare(task, node, buffer):
             return None
         if isinstance(node, AccumulateGrad):
@@ -344,6 +353,9 @@ class Engine:
         fresh = acting.fresh
         tensors = task.moves_tensors or node.needs_tensors
         if extra is not None and extra.post_hooks:
+            if not tensors:
+                results = list(results)
+                _show_as_made(results, fresh)
             results, tensors = self._post_hooks(task, node, extra.post_hooks, edges, grads, results), True
         if node.needs_tensors:
             results = fit_gradients(node, results)
@@ -415,7 +427,7 @@ class Engine:
         wrapped = before if task.moves_tensors or before is None else as_tensor(before)
         after = _in_mode(task, node, run, wrapped)
         if after is None or after is wrapped:
-            buffer.owned[index] = False  # the hook may have kept it
+            buffer.owned[index] = min(buffer.owned[index], 0)  # the hook may have kept it
         else:
             del wrapped
             self._take_over(task, buffer, (index,), [after])
@@ -573,6 +585,25 @@ def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
     fitted = [_in_mode(task, node, fit_gradient, sender, index, tensor, wanted)]
     buffer.grads[:] = fitted if task.moves_tensors else _as_values(fitted)
     buffer.owned[0] = 1 if senders else USERS
+
+
+def _is_view_of(results: Sequence[Any], grad: Any) -> bool:
+    """Whether the one gradient that a node computed is the memory of the one that arrived: one value, if that is filled."""
+    return (
+        len(results) == 1
+        and type(results[0]) is ndarray
+        and results[0].base is not None
+        and (results[0].base is grad or results[0].base is grad.base)
+    )
+
+
+def _show_as_made(grads: list[Any], owned: Sequence[int]) -> None:
+    """Bring arrays that are filled, or repeat an element, into the form that PyTorch has them in: Note [Owned gradients]."""
+    for index, own in enumerate(owned):
+        if own == FILLED and type(grads[index]) is ndarray:
+            grads[index] = expanded_first(grads[index])
+        elif own == IN_FULL and type(grads[index]) is ndarray and not grads[index].flags.writeable:
+            grads[index] = grads[index].copy()
 
 
 def _own(results: Sequence[Any], grads: Sequence[Any], held: Sequence[int]) -> tuple[bool, ...]:

@@ -7,6 +7,9 @@ leaf's `.grad` without a copy, or is overwritten by the gradients that a node co
 compiled kernel can: reading and writing the same memory takes two thirds of the time of writing elsewhere.
 `owned` counts: 0 for an array that is not owned, and one more than the additions that were made in it, which become the
 version of a `.grad` that takes the array over, as in PyTorch.
+Negative numbers stand for arrays that are not owned, and that who looks at them (a hook, a capture, a custom Function) is
+shown as PyTorch has them: where it has a number expanded to a shape (the gradient of a sum), small arrays are filled here,
+which takes kernels less time (FILLED); where it has divided all elements (that of a mean), ours repeat one (IN_FULL).
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import Any
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.kernels.accumulation import add_in_place
 from pullback.kernels.arithmetic import add
+
+FILLED, IN_FULL = -2, -3
 
 
 class InputBuffer:
@@ -33,7 +38,7 @@ class InputBuffer:
         """Add one arrival to its slot: in place if the slot owns its array. See Note [Owned gradients]."""
         current = self.grads[index]
         if isinstance(grad, PartialGradient):
-            if current is not None and self.owned[index] and _fits(grad, current):
+            if current is not None and self.owned[index] > 0 and _fits(grad, current):
                 first = self.with_parts != index
                 self.with_parts = index
                 self.grads[index] = grad.add_to(current, first)
@@ -43,10 +48,10 @@ class InputBuffer:
         if current is None:
             self.grads[index] = grad
             self.owned[index] = owned
-        elif self.owned[index] and current.dtype == grad.dtype and current.shape == grad.shape:
+        elif self.owned[index] > 0 and current.dtype == grad.dtype and current.shape == grad.shape:
             self.grads[index] = add_in_place(current, grad)
             self.owned[index] += 1
-        elif owned and current.dtype == grad.dtype and current.shape == grad.shape:
+        elif owned > 0 and current.dtype == grad.dtype and current.shape == grad.shape:
             self.grads[index] = add_in_place(grad, current)
             self.owned[index] = owned + 1
         else:

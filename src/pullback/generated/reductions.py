@@ -25,6 +25,7 @@ class SumAllNode(OperationNode):
     operation = "sum_all"
     shown = "SumBackward0"
     fact_names = ("input_dtype", "input_shape")
+    fresh = (-2,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (
@@ -117,6 +118,7 @@ class MeanAllNode(OperationNode):
     operation = "mean_all"
     shown = "MeanBackward0"
     fact_names = ("input_dtype", "input_shape")
+    fresh = (-3,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (
@@ -152,6 +154,7 @@ class MeanNode(OperationNode):
     shown = "MeanBackward1"
     value_names = ("dim", "keepdim")
     fact_names = ("input_dtype", "input_shape")
+    fresh = (-3,)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         return (

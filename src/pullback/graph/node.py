@@ -100,7 +100,7 @@ class Node:
 
     # Of the class, not of the instance (see Note [Compiled classes]).
     output_count = 1
-    fresh: ClassVar[tuple[bool, ...]] = ()
+    fresh: ClassVar[tuple[int, ...]] = ()
     tells_absent_gradients: ClassVar[bool] = True
     """Whether hooks of a result run although no gradient came for it, but for others of the node."""
     tensor_names: ClassVar[tuple[str, ...]] = ()

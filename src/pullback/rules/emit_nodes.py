@@ -13,7 +13,7 @@ from pullback.rules.emit_apply import (
 )
 from pullback.rules.model import Operation
 from pullback.rules.render import Library
-from pullback.rules.saved_values import is_fresh, saved_values
+from pullback.rules.saved_values import how_shown, is_fresh, saved_values
 
 
 def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tuple[str, str]]]:
@@ -34,7 +34,9 @@ def emit_node(operation: Operation, library: Library) -> tuple[list[str], set[tu
     ):
         if names:
             out.append(f"    {attribute} = {tuple(names)!r}")
-    fresh = tuple(is_fresh(line, rule) and not is_sum_over_outputs(operation) for line in rule.lines)
+    fresh: tuple[int, ...] = tuple(is_fresh(line, rule) and not is_sum_over_outputs(operation) for line in rule.lines)
+    if len(rule.lines) == 1 and (shown := how_shown(rule.lines[0])):
+        fresh = (shown,)
     if any(fresh) and not has_list(operation):
         out.append(f"    fresh = {fresh!r}")
     if len(rule.output_names) > 1:

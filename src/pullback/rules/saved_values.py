@@ -96,6 +96,22 @@ def saved_values(operation: Operation) -> SavedValues:
     return SavedValues(operation)
 
 
+FILLED = -2
+IN_FULL = -3
+"""In the place of whether an array is fresh: how it is shown. See Note [Owned gradients]."""
+
+
+def how_shown(line: Line) -> int:
+    """FILLED for the gradient of a sum over everything, IN_FULL for that of a mean, 0 for all others."""
+    call = line.expression
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return 0
+    if call.func.attr == "mean_grad":
+        return IN_FULL
+    is_of_all = call.func.attr == "expand_reduced" and isinstance(call.args[2], ast.Constant)
+    return FILLED if is_of_all else 0
+
+
 def is_fresh(line: Line, rule: Rule) -> bool:
     """Whether the line's array is surely a new one that nobody else holds. See Note [Owned gradients]."""
     return line.not_implemented is None and (
