@@ -5,7 +5,8 @@ PYTHON is an interpreter that has JAX. Each framework is a process of its own; t
 slows all of them. Ratios are of the least times, to PyTorch eager; the spread is the middle half of the ratios of
 neighbouring turns. On one thread all times are processor time, which other processes do not lengthen. `first` is how long it
 takes until the program is compiled, in seconds: the recorded calls, the plan and the compiler, nothing of it found on disk.
-`peak` is how much resident memory a call adds, in MiB. `--write` puts the table into docs/performance.md.
+`peak` is how much resident memory a call adds, in MiB; workloads that measure memory have a table of it alone. `--write`
+puts the tables into docs/performance.md: what was not measured now stands there as it did.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,10 +44,7 @@ _TURN, _BLOCK = 0.1, 0.001
 
 
 def _chosen(words: list[str]) -> list[Workload]:
-    return [
-        w for w in WORKLOADS.values()
-        if w.measures == "time" and (any(word in w.name for word in words) if words else w.quick)
-    ]  # fmt: skip
+    return [w for w in WORKLOADS.values() if not words or any(word in w.name for word in words)]
 
 
 def _reset_peak() -> None:
@@ -215,33 +214,92 @@ def _cell(row: dict[str, Any], base: list[float]) -> str:
     return f"{min(row['times']) / min(base):.3g} ({low:.2g} to {high:.2g})"
 
 
-def _row(name: str, found: dict[tuple[str, str], Any], ways: list[tuple[str, str]]) -> str:
+Row = dict[str, str]
+"""The cells of a row of a table, by column."""
+_NAME, _BASE, _PEAK, _MEMORY = "workload", "torch eager us", "peak MiB eager / compiled", "peak of memory, MiB"
+_TIMES = (
+    _NAME,
+    _BASE,
+    *[f"{f} {w}" for f, w in WAYS[1:]],
+    *[f"first s, {f}" for f, w in WAYS if w == "compiled"],
+    _PEAK,
+)
+_MEMORIES = (_MEMORY, *[f"{f} {w}" for f, w in WAYS])
+
+
+def _row(name: str, found: dict[tuple[str, str], Any]) -> Row:
     base = found["torch", "eager"]["times"]
-    cells = [_cell(found[way], base) if way in found else "-" for way in ways[1:]]
     compiled, eager = (found.get(("pullback", way), {}) for way in ("compiled", "eager"))
-    firsts = [f"{found[way]['first']:.1f}" if way in found else "-" for way in ways if way[1] == "compiled"]
-    peaks = f"{eager.get('peak', 0):.1f} / {compiled.get('peak', 0):.1f}"
-    return "| " + " | ".join([name, f"{min(base) * 1e6:.0f}", *cells, *firsts, peaks]) + " |"
+    made = {
+        _NAME: name,
+        _BASE: f"{min(base) * 1e6:.0f}",
+        _PEAK: f"{eager.get('peak', 0):.1f} / {compiled.get('peak', 0):.1f}",
+    }
+    for (framework, way), row in found.items():
+        if (framework, way) != WAYS[0]:
+            made[f"{framework} {way}"] = _cell(row, base)
+        if way == "compiled":
+            made[f"first s, {framework}"] = f"{row['first']:.1f}"
+    return made
 
 
-def _means(all_found: list[dict[tuple[str, str], Any]], ways: list[tuple[str, str]]) -> str:
-    """The geometric means of the ratios, over the workloads that every way could run, and who is ahead."""
-    whole = [found for found in all_found if all(way in found for way in ways)]
+def _memory_row(name: str, found: dict[tuple[str, str], Any]) -> Row:
+    return {_MEMORY: name} | {f"{framework} {way}": f"{row['peak']:.0f}" for (framework, way), row in found.items()}
+
+
+def _line(row: Row, columns: Sequence[str]) -> str:
+    return "| " + " | ".join([row.get(column, "-") for column in columns]) + " |"
+
+
+def _table(rows: list[Row], columns: Sequence[str]) -> list[str]:
+    return [
+        _line({c: c for c in columns}, columns),
+        "|---|" + "--:|" * (len(columns) - 1),
+        *[_line(r, columns) for r in rows],
+    ]
+
+
+def _rows_of_page(columns: Sequence[str]) -> dict[str, Row]:
+    """The rows of the table that the page has, by the names of workloads."""
+    page = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)[2].partition(_END)[0]
+    lines = [
+        [cell.strip() for cell in line.strip("| ").split(" | ")] for line in page.splitlines() if line.startswith("| ")
+    ]
+    head: list[str] = []
+    found: dict[str, Row] = {}
+    for cells in lines:
+        if cells[0] in (_NAME, _MEMORY):
+            head = cells
+        elif head and head[0] == columns[0]:
+            found[cells[0]] = dict(zip(head, cells, strict=True))
+    return found
+
+
+def _with_former(measured: list[Row], columns: Sequence[str]) -> list[Row]:
+    """Rows in the order of workloads; what this run did not measure is the page's."""
+    rows = _rows_of_page(columns)
+    for row in measured:
+        rows[row[columns[0]]] = rows.get(row[columns[0]], {}) | row
+    return [rows[name] for name in WORKLOADS if name in rows]
+
+
+def _means(rows: list[Row]) -> str:
+    """The geometric means of the ratios, over the workloads that a way could run, and who is ahead."""
+
+    def ratios(way: str) -> dict[str, float]:
+        return {row[_NAME]: float(row[way].split()[0]) for row in rows if row.get(way, "-") != "-"}
+
     told = []
-    for way in ways[1:]:
-        logarithms = [math.log(min(found[way]["times"]) / min(found["torch", "eager"]["times"])) for found in whole]
-        told.append(f"{way[0]} {way[1]} {math.exp(sum(logarithms) / max(len(logarithms), 1)):.3f}")
-    slower = sum(
-        min(found["pullback", "compiled"]["times"]) > min(found["pullback", "eager"]["times"]) for found in whole
-    )
-    behind = [found for found in whole if ("jax", "compiled") in found and _is_behind_jax(found)]
-    jax = f" Slower than jax.jit: {len(behind)}." if ("jax", "compiled") in ways else ""
-    means = f"Geometric means of {len(whole)} workloads: {', '.join(told)}."
-    return f"{means} Slower than pullback eager: {slower} of them.{jax}"
-
-
-def _is_behind_jax(found: dict[tuple[str, str], Any]) -> bool:
-    return min(found["pullback", "compiled"]["times"]) > min(found["jax", "compiled"]["times"])
+    for way in _TIMES[2 : 1 + len(WAYS)]:
+        found = ratios(way)
+        if found:
+            mean = math.exp(sum(map(math.log, found.values())) / len(found))
+            told.append(f"{way} {mean:.3f} (of {len(found)})")
+    mine, eager, jax = ratios("pullback compiled"), ratios("pullback eager"), ratios("jax compiled")
+    slower = sum(mine[name] > eager[name] for name in mine.keys() & eager.keys())
+    behind = sum(mine[name] > jax[name] for name in mine.keys() & jax.keys())
+    ends = f"Slower than pullback eager: {slower} of {len(mine)}. Slower than jax.jit: {behind} of {len(jax)}."
+    return f"Geometric means: {', '.join(told)}. {ends}"
 
 
 _PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
@@ -271,23 +329,31 @@ def main() -> None:
         return
     wanted = {("torch", "compiled"): given.torch_compile, ("jax", "compiled"): bool(given.jax)}
     ways = [way for way in WAYS if wanted.get(way, True)]
-    columns = [f"{f} {w}" for f, w in ways[1:]] + [f"first s, {f}" for f, w in ways if w == "compiled"]
-    lines = [f"| workload | torch eager us | {' | '.join(columns)} | peak MiB eager / compiled |"]
-    lines.append("|---|" + "--:|" * (len(columns) + 2))
-    print(*lines, sep="\n", flush=True)
-    all_found, load = [], ForeignLoad()
+    print(*_table([], _TIMES), sep="\n", flush=True)
+    times: list[Row] = []
+    memory: list[Row] = []
+    load = ForeignLoad()
     for workload in _chosen(given.words):
-        all_found.append(measure(workload.name, ways, given.rounds, given.threads, given.jax))
-        lines.append(_row(workload.name, all_found[-1], ways))
-        print(lines[-1], flush=True)
-    means = _means(all_found, ways)
-    print(means)
+        is_timed = workload.measures == "time"
+        found = measure(workload.name, ways, given.rounds if is_timed else 0, given.threads, given.jax)
+        if is_timed:
+            times.append(_row(workload.name, found))
+            print(_line(times[-1], _TIMES), flush=True)
+        else:
+            memory.append(_memory_row(workload.name, found))
+            print(_line(memory[-1], _MEMORIES), flush=True)
+    print(_means(times))
     if given.write:
         threads = "one thread" if given.threads == 1 else f"{given.threads} threads"
         modules = f"{len(compiled_modules())} of pullback's modules compiled"
-        write(
-            [f"{sentence(hardware())} {modules}, on {threads}. {load_sentence(load.report())}", "", means, "", *lines]
+        said = f"{sentence(hardware())} {modules}, on {threads}. {load_sentence(load.report())}"
+        whole = len(times) + len(memory) == len(WORKLOADS) and len(ways) == len(WAYS)
+        said += (
+            "" if whole else " What this run did not measure stands as an earlier one did, on the same kind of machine."
         )
+        all_times, all_memory = _with_former(times, _TIMES), _with_former(memory, _MEMORIES)
+        tables = [*_table(all_times, _TIMES), *(["", *_table(all_memory, _MEMORIES)] if all_memory else [])]
+        write([said, "", _means(all_times), "", *tables])
 
 
 if __name__ == "__main__":

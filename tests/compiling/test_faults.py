@@ -316,3 +316,50 @@ def test_gradient_spread_over_one_row_is_added_to_another(reduce: Any) -> None:
         (mean.sum() + same.sum()).backward()
         assert x.grad is not None
         assert x.grad.tolist() == [[2.0, 2.0, 2.0]]
+
+
+def test_error_of_a_kernel_that_the_function_catches_is_not_taken_for_granted() -> None:
+    def program(x: Any) -> Any:
+        try:
+            y = pullback.linalg.cholesky(x)
+        except RuntimeError:
+            y = x * 10
+        return y * 2
+
+    compiled = pullback.compile(program)
+    for scale in (-1, -1, -1, 4, 4, 4, -1, 4):
+        x = pullback.eye(2) * scale
+        assert compiled(x).tolist() == program(x).tolist()
+
+
+def test_index_error_that_the_function_catches_is_not_taken_for_granted() -> None:
+    weight = pullback.ones(3, 2)
+
+    def program(index: Any) -> Any:
+        try:
+            return F.embedding(index, weight)
+        except IndexError:
+            return weight.sum()
+
+    compiled = pullback.compile(program)
+    for index in (5, 5, 5, 1, 1, 1, 7, 2):
+        given = pullback.tensor([index])
+        assert compiled(given).tolist() == program(given).tolist()
+
+
+def test_arguments_that_are_checked_by_value_break_nothing() -> None:
+    def program(x: Any) -> Any:
+        made = pullback.distributions.Normal(x, x.exp())
+        return made.log_prob(x + 1).sum() + F.gaussian_nll_loss(x, x, x.abs()) + F.one_hot(x.relu().long(), 4).sum()
+
+    compiled = pullback.compile(program, fullgraph=True)
+    for call in range(5):
+        x = pullback.full((2,), 0.5 * call)
+        assert compiled(x).item() == pytest.approx(program(x).item(), rel=1e-5)
+    assert skipped(compiled) == 3
+    for wrong in (pullback.tensor([1.0, float("nan")]), pullback.tensor([1.0, 9.0])):
+        with pytest.raises((ValueError, RuntimeError)) as expected:
+            program(wrong)
+        with pytest.raises(type(expected.value)) as actual:
+            compiled(wrong)
+        assert str(actual.value) == str(expected.value)

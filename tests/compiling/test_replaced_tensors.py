@@ -99,6 +99,17 @@ def test_argument_that_was_found_in_the_surroundings_is_not_taken_for_what_is_th
     assert compiled(_full(10.0)).tolist() == [20.0] * 3
 
 
+def test_argument_that_is_compared_with_a_tensor_of_the_surroundings_is_told_apart() -> None:
+    held = SimpleNamespace(first=_full(1.0), second=_full(2.0))
+
+    def program(x: Any) -> Any:
+        return x * held.first - (x is held.second) * held.second
+
+    compiled = pullback.compile(program)
+    for x in [_full(3.0)] * 4 + [held.second] * 4 + [held.first, _full(3.0)]:
+        assert compiled(x).tolist() == program(x).tolist()
+
+
 class Agent:
     """Carries a state on, as a recurrent policy does."""
 

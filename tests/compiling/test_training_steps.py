@@ -253,3 +253,24 @@ def test_grad_made_in_inference_mode_stays_one() -> None:
         x = pullback.ones(2, requires_grad=True)
         compiled(x)
         assert x.grad.is_inference()
+
+
+def test_step_with_sparse_gradients_gives_what_eager_execution_gives() -> None:
+    def make() -> Any:
+        pullback.manual_seed(0)
+        table = nn.Embedding(5, 3, sparse=True)
+        optimizer = pullback.optim.SparseAdam(table.parameters(), lr=0.1)
+
+        def step(index: Any) -> Any:
+            loss = table(index).pow(2).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        return step
+
+    eager, compiled = make(), pullback.compile(make())
+    for call in range(5):
+        index = pullback.tensor([call % 5, 1])
+        pullback.testing.assert_close(compiled(index), eager(index))

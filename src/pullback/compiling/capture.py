@@ -131,6 +131,8 @@ class Capture:
         self.sizes: Sizes | None = None
         """What the user's code learned of sizes, if that was followed."""
         self.surroundings: Surroundings | None = None
+        self.identities: list[tuple[int, Any]] = []
+        """Tensors among the arguments, by their places: which of the surroundings they are, None for none of these."""
         self.recorder: Any = None
         self.new_tensors: NewTensors | None = None
         """The tensors that were made meanwhile, some of which outlive the recording."""

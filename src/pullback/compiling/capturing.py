@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from pullback.backend.mirror import is_mirrored, living_mirrors
-from pullback.backend.traced_array import ReadNumber, plain
+from pullback.backend.traced_array import ReadNumber, is_traced, plain
 from pullback.compiling.backward_recording import record_backward
 from pullback.compiling.capture import Capture, version_of
 from pullback.compiling.collecting import not_collecting
@@ -170,7 +170,7 @@ class _Capturing:
             leaves = [float(leaf) if type(leaf) is ReadNumber else without_followed(leaf) for leaf in leaves]
             made.result = unflatten(made.structure, iter(leaves))
         for given in made.inputs:
-            if given.tensor._grad is not None:
+            if given.tensor._grad is not None and is_traced(given.tensor._grad._array):
                 given.tensor._grad._array = plain(given.tensor._grad._array)
         for place, given in enumerate(made.inputs):
             if given.tensor._requires_grad is not given.requires_grad:
@@ -205,6 +205,8 @@ class _Capturing:
         """Note which inputs stand in the surroundings, and where. See Note [Replaced tensors]."""
         surroundings = self.made.surroundings
         assert surroundings is not None
+        tensors = {id(leaf): (place, leaf) for place, leaf in enumerate(self.leaves) if isinstance(leaf, TensorBase)}
+        self.made.identities = [(place, surroundings.tensors.get(key)) for key, (place, _) in tensors.items()]
         have_grads = {id(given.grad_of) for given in self.made.inputs}
         for given in self.made.inputs:
             if id(given.tensor) in surroundings.tensors and given.grad_of is None:

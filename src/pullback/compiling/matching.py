@@ -46,6 +46,10 @@ class Matching:
         self._asks_grads = made.reads_grads or self._writes_grads
         self._had_no_grads = all(form is None for form in self._had_grad)
         self._had_no_hooks = not any(self._had_hooks)
+        self._around = [(place, tensor) for place, tensor in made.identities if tensor is not None]
+        """Arguments that are tensors of the surroundings too."""
+        self._strangers = [place for place, tensor in made.identities if tensor is None]
+        """Arguments that are not."""
         self._sort()
         written = [place for place, _ in made.program.writes]
         self._apart = WrittenApart(written, [given.place is None for given in made.inputs]) if written else None
@@ -57,10 +61,6 @@ class Matching:
     def _sort(self) -> None:
         """Part the inputs into those that are given by each call and those that last."""
         given = list(enumerate(self._inputs))
-        self._around = [
-            (one.place, one.around) for one in self._inputs if one.place is not None and one.around is not None
-        ]
-        """Arguments that are tensors of the surroundings too."""
         self._tensors = [one.tensor if one.place is None and one.grad_of is None else None for one in self._inputs]
         """Those that are the same in every call."""
         self._arguments = [(number, one.place) for number, one in given if one.place is not None]
@@ -109,6 +109,8 @@ class Matching:
                 return None
             if not all(leaves[place] is tensor for place, tensor in self._around):
                 return None
+            if any(id(leaves[place]) in self._surroundings.tensors for place in self._strangers):
+                return None
             return self.tensors_of(leaves)
 
     def _follow(self) -> bool:
@@ -131,7 +133,7 @@ class Matching:
         if self._compared not in _GUARDS_WRITTEN_AT or not all(map(is_, map(type, arrays), repeat(ndarray))):
             return
         assert self._surroundings is not None
-        asks_all = not (self._arguments or self._grads_of or self._conditions) and (
+        asks_all = not (self._around or self._strangers or self._grads_of or self._conditions) and (
             self._had_no_hooks and (self._had_no_grads or not self._asks_grads)
         )
         with_grads = self._asks_grads and self._had_no_grads

@@ -370,6 +370,9 @@ class Recorder:
         self._inside = True
         try:
             made = function(*given, **_plain(kwargs)) if kwargs else function(*given)
+        except Exception as error:  # the function may catch it: it goes on then as it does with these values
+            self.stop(f"{name} raises {type(error).__name__}")
+            raise
         finally:
             self._inside = False
         return self._take(name, function, tuple(arguments), options, made, args, is_ordered)
@@ -378,6 +381,9 @@ class Recorder:
         self._inside = True
         try:
             return function(*args, **kwargs)
+        except Exception as error:
+            self.stop(f"{getattr(function, '__name__', 'a kernel')} raises {type(error).__name__}")
+            raise
         finally:
             self._inside = False
 
@@ -440,6 +446,9 @@ class Recorder:
         if is_single and (same := _identical(made, args)) is not None:
             return same
         arrays = [as_array(part) for part in parts]
+        if not all(hasattr(array, "strides") for array in arrays):
+            self.stop(f"{name} gives a sparse array")
+            return made
         backwards = [array for array in arrays if any(step < 0 for step in array.strides)]
         if any(self._quiet_block_of(array) is not None for array in backwards if array.size):
             self.stop(f"{name} goes backwards through the memory of its argument")

@@ -76,7 +76,7 @@ class _Copier:
         new.outputs = [self._output(output) for output in made.outputs]
         new.inputs = _copied_inputs(made.inputs, [self._value(given.value) for given in made.inputs])
         for name in ("structure", "grads", "versions", "shown", "differentiable", "reads_grads", "conditions", "is_freed",
-                     "surroundings", "free", "cut_off"):  # fmt: skip
+                     "surroundings", "free", "cut_off", "identities"):  # fmt: skip
             setattr(new, name, getattr(made, name))
         new.gradient_values = [self._value(value) for value in made.gradient_values]
         new.scalars = [(self._given(number), expression) for number, expression in made.scalars]

@@ -45,6 +45,9 @@ class TracedInputs:
             if id(tensor) not in seen:
                 seen.add(id(tensor))
                 made.inputs.append(Input(tensor, None))
+        if any(given.tensor.is_sparse for given in made.inputs):
+            self.recorder.stop("a sparse tensor is in reach")
+            made.inputs = [given for given in made.inputs if not given.tensor.is_sparse]
         grads = {id(given.grad_before): given for given in made.inputs if given.grad_before is not None}
         for given in made.inputs:
             if given.place is None:

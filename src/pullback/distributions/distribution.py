@@ -10,6 +10,7 @@ from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.utils import lazy_property
+from pullback.functions.value_checks import are_all_true
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -62,7 +63,7 @@ class Distribution:
             if constraints.is_dependent(constraint) or is_derived:
                 continue
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not are_all_true(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({_describe(value)}) of distribution {self!r} to satisfy the "
                     f"constraint {constraint!r}, but found invalid values:\n{value}"
@@ -196,7 +197,7 @@ class Distribution:
         except NotImplementedError:
             warn_user(f"{type(self)} does not define `support`. Define it, or pass validate_args=False.")
             return
-        if not support.check(value).all():
+        if not are_all_true(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({_describe(value)}) to be within the support ({support!r}) of the "
                 f"distribution {self!r}, but found invalid values:\n{value}"

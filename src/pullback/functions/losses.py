@@ -19,6 +19,7 @@ from pullback.backend.dtype import (
 from pullback.creation import full_like
 from pullback.facts import declare
 from pullback.functions.conversion import to
+from pullback.functions.value_checks import are_all_true
 from pullback.modes.interception import interceptable, taken_whole
 from pullback.modes.switches import switched
 from pullback.modes.user_warnings import warn_user
@@ -240,7 +241,9 @@ def gaussian_nll_loss(
     >>> pullback.nn.functional.gaussian_nll_loss(pullback.tensor([1.]), pullback.tensor([2.]), pullback.tensor([1.]))
     tensor(0.5000)
     """
-    return _gaussian_nll(input, target, var, full, eps, reduction, lambda variance: P.any(variance < 0).item())
+    return _gaussian_nll(
+        input, target, var, full, eps, reduction, lambda variance: not are_all_true(P.logical_not(variance < 0))
+    )
 
 
 def _gaussian_nll(

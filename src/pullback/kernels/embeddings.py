@@ -140,6 +140,15 @@ def one_hot_rows(input: Array, num_classes: int) -> Array:
     return result
 
 
+def check_classes(input: Array, num_classes: int) -> None:
+    """Refuse indices that are negative, or that name none of so many classes; -1 stands for as many as there are."""
+    low, high = index_range(input)
+    if low < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes != -1 and num_classes <= high:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+
+
 def index_range(input: Array) -> Shape:
     """The smallest and the largest index, or (0, -1) without any."""
     return (int(input.min()), int(input.max())) if input.size else (0, -1)

@@ -179,6 +179,13 @@ def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
     return _truth(np.all, input, dim, keepdim)
 
 
+@by_device
+def check_all(input: Array) -> None:
+    """Raise ValueError unless all elements are true."""
+    if not np.all(input):
+        raise ValueError("not all values are true")
+
+
 def _truth(function: Any, input: Array, dim: Dims, keepdim: bool) -> Array:
     axes = dim if dim == () else reduced_axes(input, dim)  # an empty list reduces nothing here, unlike in a sum
     values = input if input.dtype == bool else input != 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pullback import functions
 from pullback.creation import arange
 from pullback.facts import declare
-from pullback.kernels.embeddings import index_range, one_hot_rows
+from pullback.kernels.embeddings import check_classes, index_range, one_hot_rows
 from pullback.modes.interception import interceptable
 from pullback.tensor.tensor import Tensor, new_tensor
 
@@ -52,12 +52,10 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not input._array.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty input.")
-    low, high = index_range(input._array)
-    if low < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes != -1 and num_classes <= high:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return new_tensor(one_hot_rows(input._array, high + 1 if num_classes == -1 else num_classes))
+    check_classes(input._array, num_classes)
+    if num_classes == -1:
+        num_classes = index_range(input._array)[1] + 1
+    return new_tensor(one_hot_rows(input._array, num_classes))
 
 
 def embedding_bag(
