@@ -158,3 +158,9 @@ def test_record_leaves_an_error_in_its_file(tmp_path: Path, monkeypatch: pytest.
 def test_uneven_inputs_are_had_where_programs_look() -> None:
     assert algorithms.Join is join.Join
     assert issubclass(algorithms.Joinable, join.Joinable)
+
+
+@pytest.mark.usefixtures("alone")
+def test_groups_of_ranks_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ValueError, match="Rank 9 is out of range. Valid ranks are 0 to 0"):
+        distributed.new_group([9])

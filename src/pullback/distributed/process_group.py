@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from pullback.backend.array_module import empty
 from pullback.backend.dtype import uint8
@@ -57,6 +57,8 @@ class Backend(str):
     MPI = "mpi"
     UCC = "ucc"
     XCCL = "xccl"
+    backend_list: ClassVar = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
+    default_device_backend_map: ClassVar = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
@@ -521,11 +523,12 @@ def _check_ranks(ranks: Sequence[int], world: ProcessGroup) -> None:
             f"{len(ranks)} ranks of {world.size()}"
         )
     if len(set(ranks)) != len(ranks):
-        raise ValueError(f"a group's ranks must differ: {list(ranks)}")
+        raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks)}")
     if any(not 0 <= rank < world.size() for rank in ranks):
         raise ValueError(
-            "The new group's rank should be within the world_size set by init_process_group: "
-            f"{list(ranks)} with a world size of {world.size()}"
+            f"Rank {next(rank for rank in ranks if not 0 <= rank < world.size())} is out of range. Valid ranks are 0 to "
+            f"{world.size() - 1} (world_size={world.size()}): The new group's rank should be within the world_size set by "
+            "init_process_group"
         )
 
 

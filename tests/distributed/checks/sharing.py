@@ -10,8 +10,10 @@ import pytest
 import pullback
 from pullback import distributed as dist
 from pullback import nn
+from pullback.distributed.algorithms.ddp_comm_hooks import debugging_hooks, post_localSGD_hook
 from pullback.distributed.algorithms.join import Join
-from pullback.distributed.optim import ZeroRedundancyOptimizer
+from pullback.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from pullback.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
 from pullback.nn.parallel import DistributedDataParallel
 from tests.distributed.checks.data_parallel import assert_close, assert_same_on_all_ranks, network, run_pass
 
@@ -120,3 +122,40 @@ def check_more_ranks_than_parameters() -> None:
     x.grad = pullback.ones(2)
     optimizer.step()
     assert x.tolist() == [0.5, 0.5]
+
+
+def check_parameters_are_averaged_every_so_many_steps() -> None:
+    alone = dist.new_subgroups(group_size=1)[0]
+    module = DistributedDataParallel(network())
+    state = post_localSGD_hook.PostLocalSGDState(None, alone, start_localSGD_iter=1)
+    module.register_comm_hook(state, post_localSGD_hook.post_localSGD_hook)
+    optimizer = PostLocalSGDOptimizer(
+        pullback.optim.SGD(module.parameters(), lr=0.1), PeriodicModelAverager(period=2, warmup_steps=1)
+    )
+    alike = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        run_pass(module)
+        optimizer.step()
+        both = [pullback.empty_like(module.module[0].weight) for _ in range(2)]
+        dist.all_gather(both, module.module[0].weight.detach())
+        alike.append(pullback.equal(*both))
+    assert alike == [True, True, False, True]
+    saved = optimizer.state_dict()
+    assert saved["step"] == 4
+    optimizer.averager.step = 0
+    optimizer.load_state_dict(saved)
+    assert optimizer.averager.step == 4
+
+
+def check_a_hook_may_leave_every_rank_its_own_gradients() -> None:
+    module, own = DistributedDataParallel(network()), network()
+    module.register_comm_hook(None, debugging_hooks.noop_hook)
+    for each in (module, own):
+        run_pass(each)
+    assert_close([p.grad for p in module.parameters()], [p.grad for p in own.parameters()])
+
+
+def check_groups_name_every_rank_once() -> None:
+    with pytest.raises(ValueError, match="ranks list must not contain duplicate entries, got"):
+        dist.new_group([0, 0])
