@@ -162,5 +162,5 @@ def test_uneven_inputs_are_had_where_programs_look() -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_groups_of_ranks_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(ValueError, match="Rank 9 is out of range. Valid ranks are 0 to 0"):
+    with pytest.raises(ValueError, match="Rank 9 is out of range"):
         distributed.new_group([9])
