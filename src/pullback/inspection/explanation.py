@@ -230,6 +230,8 @@ def _of_module(module: Any, loss: Tensor | None) -> Explanations:
 
 
 def _of_optimizer(optimizer: Any, loss: Tensor | None) -> Explanations:
+    from pullback.optim.optimizer import have_stepped  # lazy: above this layer
+
     named = list(of_optimizer(optimizer))
     found = _of_parameters(named, loss)
     held = {id(parameter) for _, parameter in named}
@@ -240,7 +242,7 @@ def _of_optimizer(optimizer: Any, loss: Tensor | None) -> Explanations:
     for number, group in enumerate(optimizer.param_groups):
         if "lr" in group and not group["lr"]:
             found[f"param_groups[{number}]['lr']"] = _named(f"param_groups[{number}]", Explanation("zero_rate"))
-    if not getattr(optimizer, "_stepped", True):
+    if optimizer not in have_stepped:
         found["step()"] = _named("the optimizer", Explanation("never_stepped"))
     return found
 

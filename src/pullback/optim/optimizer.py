@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 from pullback.autograd.grad_mode import set_grad_enabled
 from pullback.nn.modules.naming import typename
@@ -68,14 +69,18 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
             (self, *args), kwargs = replaced
         result = step(self, *args, **kwargs)
-        if not self._stepped:
-            self._stepped = True
+        if self not in have_stepped:
+            have_stepped.add(self)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):
             hook(self, (self, *args), kwargs)
         return result
 
     hooked_step.hooked = True  # type: ignore[attr-defined]  # a mark, so that a class is wrapped once
     return hooked_step
+
+
+have_stepped: WeakSet[Optimizer] = WeakSet()
+"""The optimizers whose `step` ran, which `explain_grad` asks. An attribute would be a change that compiled steps guard."""
 
 
 class Optimizer:
@@ -92,8 +97,6 @@ class Optimizer:
 
     state: Any
     param_groups: list[dict[str, Any]]
-    _stepped = False
-    """Whether `step` ran since the optimizer was made, which `explain_grad` is asked."""
     _optimizer_step_pre_hooks: Hooks
     _optimizer_step_post_hooks: Hooks
 
