@@ -154,10 +154,8 @@ class _set_fwd_grad_enabled(_SwitchAtOnce):
 
     _name = "forward_grad"
 
-    def __init__(self, mode: bool) -> None:
-        if not isinstance(mode, bool):
-            raise TypeError(f"enabled must be a bool (got {type(mode).__name__})")
-        super().__init__(mode)
+    def _refusal(self, mode: object) -> Exception:
+        return TypeError(f"enabled must be a bool (got {type(mode).__name__})")
 
     def _set(self, value: Any) -> None:
         set_switch(self._name, value)

@@ -248,6 +248,10 @@ class _SwitchAtOnce(_ContextDecorator):
     def _set(self, value: Any) -> None:
         setattr(self._owner, self._name, value)
 
+    def _refusal(self, mode: object) -> Exception:
+        """What is raised for a mode that is not a bool."""
+        return wrong_type(self._setter, "enabled", 1, "bool", mode)
+
     def _undo(self, mode: bool) -> None:
         self._set(self._former)
 
@@ -255,7 +259,7 @@ class _SwitchAtOnce(_ContextDecorator):
     def __init__(self, mode: bool) -> None:
         self._former = getattr(self._owner, self._name)
         if not isinstance(mode, bool):
-            raise wrong_type(self._setter, "enabled", 1, "bool", mode)
+            raise self._refusal(mode)
         self.mode = mode
         self._set(mode)
 

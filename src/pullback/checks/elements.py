@@ -13,9 +13,9 @@ def position_out_of_range(message: str, error: type[Exception] = IndexError) -> 
     return error(message)
 
 
-def value_out_of_range(message: str) -> Exception:
+def value_out_of_range(message: str, error: type[Exception] = RuntimeError) -> Exception:
     """A value is not one that the operation is defined for, or there are more than there is room for."""
-    return RuntimeError(message)
+    return error(message)
 
 
 def division_by_zero() -> Exception:

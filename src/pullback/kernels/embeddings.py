@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.backend.sparse_array import SparseArray
 from pullback.checks import checked
-from pullback.checks.elements import position_out_of_range
+from pullback.checks.elements import position_out_of_range, value_out_of_range
 from pullback.kernels.accumulation import widened
 from pullback.kernels.index_arrays import without_repetition
 from pullback.native import by_device, native
@@ -144,9 +144,9 @@ def check_classes(input: Array, num_classes: int) -> None:
     """Refuse indices that are negative, or that name none of so many classes; -1 stands for as many as there are."""
     low, high = index_range(input)
     if low < 0:
-        raise RuntimeError("Class values must be non-negative.")
+        raise value_out_of_range("Class values must be non-negative.")
     if num_classes != -1 and num_classes <= high:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+        raise value_out_of_range("Class values must be smaller than num_classes.")
 
 
 def index_range(input: Array) -> Shape:

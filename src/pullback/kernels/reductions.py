@@ -10,6 +10,7 @@ import numpy as np
 from pullback.backend.array_module import cast_array, is_at_hand
 from pullback.backend.dtype import is_float_or_complex
 from pullback.checks import checked
+from pullback.checks.elements import value_out_of_range
 from pullback.kernels.accumulation import (
     accurate_sum,
     add_up,
@@ -183,7 +184,7 @@ def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
 def check_all(input: Array) -> None:
     """Raise ValueError unless all elements are true."""
     if not np.all(input):
-        raise ValueError("not all values are true")
+        raise value_out_of_range("not all values are true", ValueError)
 
 
 def _truth(function: Any, input: Array, dim: Dims, keepdim: bool) -> Array:
