@@ -18,14 +18,13 @@ from pullback.backend.device_array import DeviceArray
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import new_node, next_sequence_nr
-from pullback.graph.recording import metadata_of
 from pullback.graph.saved_tensor import SavedOutput, raise_stale
 from pullback.graph.source_lines import freed
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import switches
 from pullback.recording.fused_gradient import copied
-from pullback.recording.gradient_node import GradientNode, Group, Rule, steps_of_chain
-from pullback.tensor.tensor import Tensor, new_tensor
+from pullback.recording.gradient_node import GradientNode, Group, Rule, results_of, steps_of_chain
+from pullback.tensor.tensor import Tensor
 
 
 class Again:
@@ -67,14 +66,7 @@ def record_at_once(again: Again, node: Any, grad: Any, edges: Edges, leads: Edge
     made.next_edges = made.shown_edges = leads
     made.sequence_nr = next_sequence_nr()
     made.again, made.reader, made.saved, made.output_grad, made.lines = again, node, saved, grad, edges
-    shown = [None if result is None else new_tensor(result) for result in results]
-    first = next(result for result in shown if result is not None)
-    made.output_metadata = metadata_of([first if result is None else result for result in shown])
-    made.output_count = len(shown)
-    for number, result in enumerate(shown):
-        if result is not None:
-            result._requires_grad, result._edge = True, (made, number)
-    return shown
+    return results_of(made, results)
 
 
 def _is_plain(tensor: Any) -> bool:

@@ -108,14 +108,20 @@ def _record(
         step.is_step = True
     made.first_number, made.sequence_nr = first_number, next_sequence_nr()
     made.shown_edges, made.reader, made.output_grad = leads, reader, grads[0]
-    shown = [None if result is None else new_tensor(result._array) for result in results]
-    first = next(result for result in shown if result is not None)
-    made.output_metadata = metadata_of([first if result is None else result for result in shown])
-    made.output_count = len(shown)
-    for number, result in enumerate(shown):
-        if result is not None:
-            result._requires_grad, result._edge = True, (made, number)
+    shown = results_of(made, [None if result is None else result._array for result in results])
     return shown if node.broadcast is None else _undo_broadcasting(shown, node, group)
+
+
+def results_of(node: Any, arrays: Sequence[Any]) -> list[Any]:
+    """The gradients that a node of gradients computed, as Tensors that lead to it."""
+    results: list[Any] = [None if array is None else new_tensor(array) for array in arrays]
+    first = next(result for result in results if result is not None)
+    node.output_metadata = metadata_of([first if result is None else result for result in results])
+    node.output_count = len(results)
+    for number, result in enumerate(results):
+        if result is not None:
+            result._requires_grad, result._edge = True, (node, number)
+    return results
 
 
 def _undo_broadcasting(results: list[Any], node: Any, group: Group) -> list[Any]:
