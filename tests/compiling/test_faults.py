@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import errno
+import importlib
 import os
 import shlex
 import signal
@@ -17,9 +18,10 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback import nn
+from pullback import kernels, nn
 from pullback.compiling import backend, compiled_function, library
 from pullback.compiling.kernel_names import current_recorder
+from pullback.recording import array_formulas
 from tests.compiling.comparison import CALLS, assert_close, skipped, weights
 from tests.compiling.examples import counting_runs
 
@@ -363,3 +365,22 @@ def test_arguments_that_are_checked_by_value_break_nothing() -> None:
         with pytest.raises(type(expected.value)) as actual:
             compiled(wrong)
         assert str(actual.value) == str(expected.value)
+
+
+def test_kernel_that_is_first_asked_for_while_a_call_is_recorded_is_itself_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (kernels, array_formulas):
+        if "cumsum" in vars(module):
+            monkeypatch.delitem(vars(module), "cumsum")
+    asked = []
+
+    def function(x: Any) -> Any:
+        asked.append(array_formulas.cumsum)
+        return x + 1
+
+    pullback.compile(function)(pullback.ones(3))
+    kernel = importlib.import_module("pullback.kernels.scans").cumsum
+    assert kernels.cumsum is kernel
+    assert array_formulas.cumsum is kernel
+    assert asked[0] is not kernel

@@ -60,6 +60,8 @@ _users = 0
 _replaced: list[tuple[dict[str, Any], str, Any, Any]] = []
 _wrappers: dict[int, tuple[Any, Any]] = {}
 """By the identity of a kernel: the kernel, and what stands for it. (Kernels live as long as the process.)"""
+_stood_for: dict[int, Any] = {}
+"""By the identity of what stands for a kernel: the kernel."""
 
 
 def current_recorder() -> Recorder | None:
@@ -102,12 +104,24 @@ def _is_searched(name: str) -> bool:
 
 def _wrap_names(names: dict[str, Any]) -> None:
     for name, value in list(names.items()):
-        kind = type(value)
-        if kind is not FunctionType and kind is not _Kernel:
-            continue
-        wrapper = _wrapper_of(value)
-        if wrapper is not None:
-            _replace(names, name, wrapper)
+        _wrap_name(names, name, value)
+
+
+def _wrap_name(names: dict[str, Any], name: str, value: Any) -> Any:
+    """Give a name what stands for its kernel, and return that.
+
+    A name that was made meanwhile from a replaced one has it already: it is to mean the kernel afterwards, too.
+    """
+    if id(value) in _stood_for:
+        _replaced.append((names, name, _stood_for[id(value)], value))
+        return value
+    if type(value) is not FunctionType and type(value) is not _Kernel:
+        return value
+    wrapper = _wrapper_of(value)
+    if wrapper is None:
+        return value
+    _replace(names, name, wrapper)
+    return wrapper
 
 
 def _replace(names: dict[str, Any], name: str, wrapper: Any) -> None:
@@ -121,12 +135,7 @@ def _finding(names: dict[str, Any], find: Callable[[str], Any]) -> Callable[[str
     def find_wrapped(name: str) -> Any:
         value = find(name)
         with _lock:
-            if type(value) in (FunctionType, _Kernel) and names.get(name) is value:
-                wrapper = _wrapper_of(value)
-                if wrapper is not None:
-                    _replace(names, name, wrapper)
-                    return wrapper
-        return value
+            return _wrap_name(names, name, value) if _users and names.get(name) is value else value
 
     return find_wrapped
 
@@ -187,6 +196,8 @@ def _wrapper_of(value: Any) -> Any:
         return known[1]
     wrapper = _make_wrapper(value)
     _wrappers[id(value)] = (value, wrapper)
+    if wrapper is not None:
+        _stood_for[id(wrapper)] = value
     return wrapper
 
 
