@@ -89,6 +89,16 @@ def test_the_gradient_of_a_product_is_right_with_zeros(zeros: int, expected: lis
     assert x.grad.tolist() == expected
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("odd", [float("inf"), float("nan")])
+def test_the_gradient_of_a_product_with_two_zeros_is_zero_beside_what_is_not_finite(
+    odd: float, create_graph: bool
+) -> None:
+    x = torch.tensor([[0.0, odd], [0.0, 2.0]], requires_grad=True)
+    (grad,) = torch.autograd.grad(x.prod(), x, create_graph=create_graph)
+    assert grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
 def test_nan_counts_as_nothing_in_nansum_and_nanmean() -> None:
     x = torch.tensor([1.0, float("nan"), 3.0], requires_grad=True)
     assert x.nansum().item() == 4

@@ -9,7 +9,7 @@ from typing import Any
 import pullback.generated as F
 from pullback.backend.meta_array import is_meta
 from pullback.facts import declare
-from pullback.kernels.reductions import can_divide
+from pullback.kernels.reductions import can_divide, is_nan_beside_zeros
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Dims, Shape
 
@@ -69,6 +69,8 @@ def prod_all_grad(grad: Any, input: Any, result: Any) -> Any:
         return grad * F.conj(result / input)
     if math.prod(input.shape) == 1:
         return F.reshape(grad, tuple(input.shape))
+    if is_zero_without_any(input, result):
+        return F.zeros_in_shape(input, tuple(input.shape))
     others = F.product_of_others(F.reshape(input, (-1,)), 0)
     return F.reshape(grad * F.conj(others), tuple(input.shape))
 
@@ -81,3 +83,10 @@ def can_divide_by(input: Any, result: Any) -> bool:
     if not isinstance(input, Tensor) or input._bottom is not input or is_meta(input._array):
         return False
     return can_divide(result._array)
+
+
+def is_zero_without_any(input: Any, result: Any) -> bool:
+    """Whether several factors are zero beside one that is nan or infinite: the gradient of each is zero."""
+    if not isinstance(input, Tensor):
+        return is_nan_beside_zeros(input, result)
+    return input._bottom is input and not is_meta(input._array) and is_nan_beside_zeros(input._array, result._array)

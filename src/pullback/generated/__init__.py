@@ -378,6 +378,7 @@ _FORMULAS = {
     """,
     "reductions": """
         restore_reduced unsqueezed mean_grad product_of_others prod_grad prod_all_grad can_divide_by
+        is_zero_without_any
     """,
     "scans": """
         reversed_cumsum cumprod_grad logcumsumexp_grad

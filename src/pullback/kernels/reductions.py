@@ -116,6 +116,11 @@ def can_divide(product: Array) -> bool:
     return is_at_hand(product) and bool(np.all(np.isfinite(product) & (product != 0)))
 
 
+def is_nan_beside_zeros(input: Array, product: Array) -> bool:
+    """Whether the product of everything is nan though several factors are zero."""
+    return is_at_hand(product) and bool(np.isnan(product)) and int(np.count_nonzero(input)) + 1 < input.size
+
+
 @native
 def product_of_others(input: Array, dim: Dim) -> Array:
     """At each element the product of all others along `dim`; right with any number of zeros."""
