@@ -22,7 +22,7 @@ def pow(input: Array, exponent: Array) -> Array:
     if input.dtype.kind in "iu":
         return _integer_power(input, exponent)
     powers = np.power(input, exponent)
-    return powers if powers.dtype.kind != "c" else _with_undefined(powers, input, exponent)
+    return powers if powers.dtype.kind != "c" else _with_powers_of_zero(powers, input, exponent)
 
 
 @native
@@ -46,7 +46,11 @@ def pow_scalar(input: Array, exponent: Array | Scalar) -> Array:
         return rsqrt(input)
     if exponent == 0.5:
         return np.sqrt(input)
-    return _integer_power(input, exponent) if kind in "iu" else _real_power(input, exponent)
+    if kind in "iu":
+        return _integer_power(input, exponent)
+    if kind == "c":
+        return _with_powers_of_zero(np.power(input, exponent), input, exponent)
+    return _real_power(input, exponent)
 
 
 @by_device
@@ -55,13 +59,18 @@ def pow_base(exponent: Array, input: Array | Scalar) -> Array:
     if exponent.dtype.kind in "iu":
         return _integer_power(input, np.ascontiguousarray(exponent))
     powers = np.power(input, exponent, order="C")
-    return powers if powers.dtype.kind != "c" else _with_undefined(powers, input, exponent)
+    return powers if powers.dtype.kind != "c" else _with_powers_of_zero(powers, input, exponent)
 
 
-def _with_undefined(powers: Array, input: Array | Scalar, exponent: Array) -> Array:
-    """Complex powers with nan for zero to the power zero: PyTorch's are exp(exponent * log(input))."""
-    powers = np.asarray(powers)  # a number, where both are numbers
-    np.copyto(powers, complex(np.nan, np.nan), where=np.equal(input, 0) & np.equal(exponent, 0))
+def _with_powers_of_zero(powers: Array, input: Array | Scalar, exponent: Array | Scalar) -> Array:
+    """Complex powers with those of zero as PyTorch has them: exp(exponent * log(0)), where log(0) is -inf."""
+    zero = np.equal(input, 0)
+    if not zero.any():
+        return powers
+    powers, real = np.asarray(powers), np.real(exponent)  # a number, where both are numbers
+    np.copyto(powers, complex(0.0, -0.0), where=zero & np.greater(real, 0))
+    np.copyto(powers, complex(np.nan, np.nan), where=zero & np.equal(real, 0))
+    np.copyto(powers, complex(np.inf, np.nan), where=zero & np.less(real, 0))
     return powers
 
 
