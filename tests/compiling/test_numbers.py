@@ -158,3 +158,19 @@ def test_error_about_a_number_names_its_type_as_in_eager_execution(function: Any
         with pytest.raises(TypeError) as actual:
             compiled(pullback.ones(2), rate)
         assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [(True, 1.5, False), (None, 2.0, None), ("text", 3, "text"), ([1], 2)],
+    ids=["bool", "None", "text", "list"],
+)
+@pytest.mark.parametrize("first", [(1, 2, 3), (1.0, 2.0, 3.0)], ids=["int", "float"])
+def test_argument_that_was_a_changing_number_may_be_something_else(first: Any, others: Any) -> None:
+    def scale(x: Any, factor: Any) -> Any:
+        return x * factor if isinstance(factor, (int, float)) else x
+
+    compiled = pullback.compile(scale)
+    x = pullback.ones(2, dtype=pullback.int64)
+    for factor in [*first, *others, *others]:
+        pullback.testing.assert_close(compiled(x, factor), scale(x, factor), rtol=0, atol=0)

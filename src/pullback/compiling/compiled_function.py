@@ -241,7 +241,8 @@ class CompiledFunction:
                 key = self._key(args, kwargs, leaves := [])
             if key in self.kinds:
                 return self.kinds[key]
-            made = Kind(self._shapes.free.get(key[0], _NONE))
+            free = self._shapes.free.get(key[0], _NONE)
+            made = Kind(frozenset([place for place in free if type(leaves[place]) in (float, int)]))
             instances = [known for known, kind in self.kinds.items() if kind.is_instance]
             if self._make_instance(made, key, leaves):
                 for oldest in instances[: max(len(instances) - INSTANCES + 1, 0)]:
