@@ -31,6 +31,15 @@ F.conv1d(b, b)                                               bfloat16
 F.conv_transpose1d(b, b)                                     bfloat16
 F.prelu(m, v[:1])                                            bfloat16
 F.scaled_dot_product_attention(b, b, b)                      bfloat16
+F.conv1d(b.bfloat16(), b)                                    bfloat16
+F.conv2d(b.bfloat16()[None], b[None])                        bfloat16
+F.conv3d(b.bfloat16()[None, None], b[None, None])            bfloat16
+F.conv_transpose1d(b.bfloat16(), b)                          bfloat16
+F.conv_transpose2d(b.bfloat16()[None], b[:, None])           bfloat16
+F.conv_transpose3d(b.bfloat16()[None, None], b[None, None])  bfloat16
+F.prelu(l, v[:1])                                            bfloat16
+F.scaled_dot_product_attention(b.bfloat16(), b, b)           bfloat16
+torch.nn.LSTM(3, 2)(b.bfloat16())[0]                         bfloat16
 torch.softmax(m, 0)                                          float32
 torch.log_softmax(l, 0)                                      bfloat16
 F.layer_norm(l, (3,))                                        bfloat16

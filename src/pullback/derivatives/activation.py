@@ -135,7 +135,6 @@ def leaky_relu(grad: Tensor, input: Tensor, negative_slope: Scalar) -> Pullback:
     public="prelu",
     aten="_prelu_kernel(input, weight)",
     backward="_prelu_kernel_backward(grad, input, weight)",
-    autocast="lower",
     gradient_nodes="(grad, input, weight)",
 )
 def prelu_kernel(grad: Tensor, input: Tensor, weight: Tensor) -> Pullback:

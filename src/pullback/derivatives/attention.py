@@ -7,7 +7,7 @@ from pullback.rules import F, Pullback, Tensor, general, non_differentiable, wrt
 
 @general(
     node="ScaledDotProductFlashAttentionForCpuBackward0", outputs=("result", "logsumexp"), differentiable=(True, False),
-    out=False, autocast="lower", profiled="scaled_dot_product_attention",
+    out=False, profiled="scaled_dot_product_attention",
     aten="_scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal, attn_mask=attn_mask, "
     "scale=told_scale(scale, query))",
     backward="_scaled_dot_product_flash_attention_for_cpu_backward(grad, query, key, value, result, logsumexp, 0.0, "
@@ -23,7 +23,7 @@ def attention_fused(
 
 @general(
     node="ScaledDotProductFlashAttentionForCpuBackward0", outputs=("result", "logsumexp"), differentiable=(True, False),
-    out=False, autocast="lower", profiled="scaled_dot_product_attention",
+    out=False, profiled="scaled_dot_product_attention",
 )  # fmt: skip
 def attention_grouped(
     grad: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor, is_causal: bool, scale: float, *,

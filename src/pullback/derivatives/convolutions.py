@@ -9,7 +9,6 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, multilinear, tan
     out=False,
     backward="convolution_backward(grad, input, weight, [weight.shape[0]] if output_mask[2] else [0], stride, padding, "
     "dilation, transposed, output_padding, groups, output_mask)",
-    autocast="lower",
     gradient_nodes="(grad, input, weight)",
 )
 def convolution(

@@ -14,7 +14,7 @@ from pullback.creation import empty_like
 from pullback.facts import declare
 from pullback.graph.in_place import in_place
 from pullback.modes.function_modes import is_told
-from pullback.modes.interception import draws, interceptable
+from pullback.modes.interception import draws, interceptable, taken_whole
 from pullback.modes.switches import process
 from pullback.tensor.foreign_arguments import ask_about, ask_foreign, is_foreign
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -226,7 +226,8 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Any:
     return in_place(G.threshold, input, threshold, value)
 
 
-@declare(bare=True, functional=True, written_in="c", found="torch and method")
+@taken_whole
+@declare(autocast="lower", bare=True, functional=True, written_in="c", found="torch and method")
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """Positive elements as they are, the rest times `weight`: one number, or one per channel.
 

@@ -18,7 +18,8 @@ _WORDS = {1: "2D (unbatched) or 3D (batched)", 2: "3D (unbatched) or 4D (batched
 _NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int"}
 
 
-@declare(functional=True, written_in="c", found="torch")
+@taken_whole
+@declare(autocast="lower", functional=True, written_in="c", found="torch")
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -36,7 +37,8 @@ def conv1d(
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@declare(functional=True, written_in="c", found="torch")
+@taken_whole
+@declare(autocast="lower", functional=True, written_in="c", found="torch")
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -51,7 +53,8 @@ def conv2d(
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@declare(functional=True, written_in="c", found="torch")
+@taken_whole
+@declare(autocast="lower", functional=True, written_in="c", found="torch")
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -69,7 +72,8 @@ def conv3d(
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@declare(functional=True, written_in="c", found="torch")
+@taken_whole
+@declare(autocast="lower", functional=True, written_in="c", found="torch")
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -79,7 +83,8 @@ def conv_transpose1d(
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
-@declare(functional=True, written_in="c", found="torch")
+@taken_whole
+@declare(autocast="lower", functional=True, written_in="c", found="torch")
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -94,7 +99,8 @@ def conv_transpose2d(
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups, extra)
 
 
-@declare(functional=True, written_in="c", found="torch")
+@taken_whole
+@declare(autocast="lower", functional=True, written_in="c", found="torch")
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,

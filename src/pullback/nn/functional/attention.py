@@ -11,12 +11,14 @@ from pullback.backend.dtype import scalar_type_name
 from pullback.facts import declare
 from pullback.graph.tangents import tangents_flow
 from pullback.modes.grad_mode import is_grad_enabled
+from pullback.modes.interception import taken_whole
 from pullback.nn.functional.dropouts import dropout
 from pullback.tensor.tensor import Tensor
 
 _WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
 
+@taken_whole
 @declare(autocast="lower", written_in="c")
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,

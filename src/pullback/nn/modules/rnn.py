@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from pullback import creation
+from pullback.amp.autocast_mode import is_autocast_enabled
 from pullback.modes.user_warnings import warn_user
 from pullback.nn import init
 from pullback.nn.modules.module import Module
@@ -136,7 +137,7 @@ class RNNBase(Module):
     def check_input(self, input: Any, batch_sizes: Any) -> None:
         """Refuse an input whose dtype or last dimension does not fit the weights."""
         weight = self._flat_weights[0]
-        if input.dtype is not weight.dtype:
+        if input.dtype is not weight.dtype and not is_autocast_enabled(input.device.type):  # autocast casts both
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
