@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import pullback as torch
+
 PROGRAM = """
 import pickle, torch
 x, p = torch.ones(2), torch.nn.Parameter(torch.ones(1))
@@ -26,3 +30,18 @@ def test_classes_print_as_pytorchs_and_pickles_can_be_read_without_the_name(tmp_
     command = [sys.executable, "-m", "pullback", "run", str(script)]
     assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout == PRINTED
     assert pickle.loads(pickled.read_bytes()).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (torch.iinfo(torch.int16), "iinfo(min=-32768, max=32767, dtype=int16)"),
+        (torch.iinfo(torch.int64), "iinfo(min=-9.22337e+18, max=9.22337e+18, dtype=int64)"),
+        (torch.zeros(0).untyped_storage(), " \n[pullback.storage.UntypedStorage(device=cpu) of size 0]"),
+        (torch.export.Dim("b"), "Dim('b', min=0)"),
+        (torch.export.Dim("b", min=2, max=9), "Dim('b', max=9)"),
+        (torch.export.Dim.AUTO, "DimHint(AUTO)"),
+    ],
+)
+def test_objects_print_as_pytorchs(value: object, expected: str) -> None:
+    assert repr(value) == str(value) == expected

@@ -18,6 +18,11 @@ class _Hint(Enum):
     DYNAMIC = "DYNAMIC"
     STATIC = "STATIC"
 
+    def __repr__(self) -> str:
+        return f"DimHint({self.name})"
+
+    __str__ = __repr__
+
 
 class Dim:
     """A size with a name, which may lie between `min` and `max`; dimensions of one name have equal sizes."""
@@ -33,7 +38,9 @@ class Dim:
         self.__name__ = name
 
     def __repr__(self) -> str:
-        return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
+        least = f", min={self.min}" if self.min != 2 else ""  # as PyTorch, for which 2 is the least size that changes
+        most = f", max={self.max}" if self.max is not None else ""
+        return f"Dim('{self.__name__}'{least}{most})"
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:

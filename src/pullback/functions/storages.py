@@ -194,8 +194,8 @@ class UntypedStorage:
         return False
 
     def _described(self, kind: str) -> str:
-        rows = "".join(f" {value}\n" for value in self.tolist())
-        return f"{rows}[{display_namespace()}.storage.{kind} of size {self.size()}]"
+        rows = "\n".join(f" {value}" for value in self.tolist()) or " "
+        return f"{rows}\n[{display_namespace()}.storage.{kind} of size {self.size()}]"
 
     def __repr__(self) -> str:
         return self._described("UntypedStorage(device=cpu)")
