@@ -50,6 +50,7 @@ FACTS: dict[str, str] = {
     "product": "a matrix product: of which argument it sums over the last dimension",
     "profiled": "its name in the profiler, where that is neither the `aten=` of its rule nor its public name",
     "quantized": "quantized tensors compute it, and the result is quantized as its input is",
+    "refuses_integers": "its result has the dtype of its first input, and what requires grad is not put into integers",
     "renumbered": "PyTorch numbers its node otherwise where it was in place: `EluBackward1`",
     "returns": "the fields of the named tuple that it returns; True: the `outputs=` of its rule",
     "same_values": "it gives the values of its first argument where shape, dtype and layout stay",

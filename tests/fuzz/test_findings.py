@@ -84,6 +84,15 @@ VALUES: dict[str, tuple[list[str], str, Any]] = {
         "(b.shape, a.grad.shape)",
         ((0,), (0,)),
     ),
+    "what requires grad is written to integers in place, without its gradient": (
+        [
+            "a, b = torch.arange(4), torch.ones(1).requires_grad_() * 7",
+            "a.masked_fill_(a == 1, b[0])",
+            "a[2:].fill_(b[0])",
+        ],
+        "(a.tolist(), a.requires_grad, torch.is_grad_enabled())",
+        ([0, 7, 7, 7], False, True),
+    ),
     "a complex zero to the power zero is nan where both are tensors, or the power is": (
         ["a = torch.zeros(1, dtype=torch.complex64)", "b = torch.tensor([0j, 1 + 0j])"],
         "[x.isnan().tolist() for x in (a.pow(a), a.pow(b), b.pow(a), a[0].pow(a[0]), 0**b, a**0)]",
@@ -92,6 +101,22 @@ VALUES: dict[str, tuple[list[str], str, Any]] = {
 }
 
 ERRORS: dict[str, tuple[list[str], type[Exception], str]] = {
+    **{
+        f"what requires grad is not put into integers by {call.partition('(')[0].removeprefix('a.')}": (
+            ["a, b = torch.arange(4), torch.ones(2).requires_grad_()", f"c = {call}"],
+            RuntimeError,
+            "Autograd not support dtype: Long",
+        )
+        for call in (
+            "a.masked_fill(a > 1, b[0])",
+            "a.index_fill(0, torch.tensor([0]), b[0])",
+            "torch.fill(a, b[0])",
+            "a.select_scatter(b[0], 0, 0)",
+            "a.slice_scatter(b, 0, 0, 2)",
+            "a.reshape(2, 2).diagonal_scatter(b)",
+            "a.as_strided_scatter(b, (2,), (1,))",
+        )
+    },
     "a gradient made in inference mode is not added to elsewhere": (
         ["a = torch.ones(2).requires_grad_()", "b = a.sum()", BACKWARD, "b.backward()"],
         RuntimeError,

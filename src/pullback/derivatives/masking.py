@@ -20,6 +20,7 @@ def masked_fill_tangent(mask: Tensor, input_tangent: Tensor) -> Tensor:
 @linear(
     in_place=True,
     node="MaskedFillBackward1",
+    refuses_integers=True,
     out=False,
     profiled="masked_fill",
     writes="fill",
@@ -46,7 +47,7 @@ def masked_scatter(grad: Tensor, input: Tensor, mask: Tensor, source: Tensor) ->
     )
 
 
-@linear(found="torch and method")
+@linear(refuses_integers=True, found="torch and method")
 def select_scatter(grad: Tensor, input: Tensor, src: Tensor, dim: Dim, index: int) -> Pullback:
     return wrt(
         input=F.select_scatter(grad, F.zeros_in_shape(grad, src.shape), dim, index),
@@ -54,7 +55,7 @@ def select_scatter(grad: Tensor, input: Tensor, src: Tensor, dim: Dim, index: in
     )
 
 
-@linear(out_dtype="c_types", found="torch and method")
+@linear(refuses_integers=True, out_dtype="c_types", found="torch and method")
 def slice_scatter(
     grad: Tensor, input: Tensor, src: Tensor, dim: Dim, start: int | None, end: int | None, step: int
 ) -> Pullback:
@@ -64,7 +65,7 @@ def slice_scatter(
     )
 
 
-@linear(out=False, found="torch and method")
+@linear(refuses_integers=True, out=False, found="torch and method")
 def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
     return wrt(
         input=F.diagonal_scatter(grad, F.zeros_in_shape(grad, src.shape), offset, dim1, dim2),
@@ -72,7 +73,7 @@ def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1
     )
 
 
-@linear(out=False, found="torch and method")
+@linear(refuses_integers=True, out=False, found="torch and method")
 def as_strided_scatter(
     grad: Tensor, input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None
 ) -> Pullback:
@@ -101,7 +102,7 @@ def fill_in_place(grad: Tensor, input: Tensor, value: Scalar) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad))
 
 
-@linear(node="FillBackward1", out=False, profiled="fill_", in_place_overload="fill_.Tensor")
+@linear(node="FillBackward1", refuses_integers=True, out=False, profiled="fill_", in_place_overload="fill_.Tensor")
 def fill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     return wrt(input=F.zeros_in_shape_of(grad), value=F.to_dtype(F.sum(grad, None, False), value.dtype))
 

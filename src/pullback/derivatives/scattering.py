@@ -85,7 +85,7 @@ def index_fill(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Scal
     return wrt(input=F.index_fill(grad, dim, index, 0))
 
 
-@linear(in_place=True, node="IndexFillBackward1", public="index_fill")
+@linear(in_place=True, node="IndexFillBackward1", refuses_integers=True, public="index_fill")
 def index_fill_tensor(grad: Tensor, input: Tensor, dim: Dim, index: Tensor, value: Tensor) -> Pullback:
     return wrt(
         input=F.index_fill(grad, dim, index, 0),

@@ -174,6 +174,9 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'quantized': {
         True: 'amax amin max mean min relu',
     },
+    'refuses_integers': {
+        True: 'as_strided_scatter diagonal_scatter fill_tensor index_fill_tensor masked_fill_tensor select_scatter slice_scatter',
+    },
     'renumbered': {
         True: 'acosh asinh atanh celu conj_physical elu leaky_relu polygamma rrelu_with_noise threshold',
     },

@@ -32,7 +32,7 @@ from pullback.recording.array_formulas import (
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, Scalar, Tensor, TensorBase, apply_rarely, as_array, as_shape, divert,
     finish, gradient_edge, in_place, ndarray, new, new_node, next_sequence_nr, note_cut, plain_float, plain_int,
-    process, raise_stale, refuse, switches, wrap_dim,
+    process, raise_stale, refuse, require_float, switches, wrap_dim,
 )  # fmt: skip
 
 
@@ -124,6 +124,7 @@ def masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     if (input._requires_grad or value._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, value)
     ):
+        require_float(result)
         node: Any = new_node(MaskedFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -251,6 +252,7 @@ def select_scatter(
     if (input._requires_grad or src._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, src)
     ):
+        require_float(result)
         node: Any = new_node(SelectScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -320,6 +322,7 @@ def slice_scatter(
     if (input._requires_grad or src._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, src)
     ):
+        require_float(result)
         node: Any = new_node(SliceScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -377,6 +380,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0,
     if (input._requires_grad or src._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, src)
     ):
+        require_float(result)
         node: Any = new_node(DiagonalScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -435,6 +439,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     if (input._requires_grad or src._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, src)
     ):
+        require_float(result)
         node: Any = new_node(AsStridedScatterBackward0)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,
@@ -544,6 +549,7 @@ def fill_tensor(input: Tensor, value: Tensor) -> Tensor:
     if (input._requires_grad or value._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, value)
     ):
+        require_float(result)
         node: Any = new_node(FillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

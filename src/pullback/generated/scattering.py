@@ -35,7 +35,8 @@ from pullback.recording.array_formulas import (
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedList, SavedOutput, Scalar, Tensor, TensorBase, apply_rarely,
     as_array, as_shape, as_tensor_list, divert, finish, gradient_edge, in_place, ndarray, new, new_node,
-    next_sequence_nr, note_cut, plain_float, plain_int, process, raise_stale, refuse, switches, unpack_list, wrap_dim,
+    next_sequence_nr, note_cut, plain_float, plain_int, process, raise_stale, refuse, require_float, switches,
+    unpack_list, wrap_dim,
 )  # fmt: skip
 
 
@@ -771,6 +772,7 @@ def index_fill_tensor(
     if (input._requires_grad or value._requires_grad) and (
         not process.changed or switches.records or note_cut(None, result, input, value)
     ):
+        require_float(result)
         node: Any = new_node(IndexFillTensorNode)
         node.next_edges = (
             (input._edge or gradient_edge(input)) if input._requires_grad else None,

@@ -32,6 +32,7 @@ from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.renamed_node import renamed
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
+from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.foreign_arguments import PLAIN, any_foreign, ask_foreign
@@ -73,7 +74,7 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     if records and (how == "unrecorded" or (name == "copy" and not takes_grad)):
         records = False  # PyTorch does not look at the graph where no gradient could be
     check_in_place(input, name, records=records, inference_later=True)
-    records = records and takes_grad
+    loses_grad, records = records and not takes_grad, records and takes_grad
     expanded = not input._array.flags.c_contiguous and has_internal_overlap(input._array)
     if expanded and how != "fill" and name != "index_put":
         check_overlap(input)
@@ -86,7 +87,10 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
         if switches.dual_level >= 0:
             for level in levels_of(alias):  # what is saved of it: that of `input` is written to
                 set_tangent(alias, level, tangent_at(alias, level).clone())
-    result = function(alias, *args, **kwargs)
+    if loses_grad:
+        result = _call_unrecorded(function, alias, *args, **kwargs)
+    else:
+        result = function(alias, *args, **kwargs)
     check_writable(input, result)
     if input._extra is not None and input._extra.inference:
         check_inference(input)  # only now: what is wrong with the arguments comes first
@@ -103,6 +107,15 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     if process.changed and switches.dual_level >= 0:
         update_tangents(input, result)
     return input
+
+
+def _call_unrecorded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call an operation that refuses to be recorded: what requires grad is written to integers."""
+    former = set_grad_mode(False)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        set_grad_mode(former)
 
 
 def warn_of_expanded(name: str) -> None:

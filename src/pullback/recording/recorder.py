@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.graph.history import set_history
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.recording import metadata_of
@@ -34,6 +35,15 @@ def shapes_and_dtypes(inputs: Sequence[Any]) -> tuple[Any, ...]:
     The dtype is None where any will do: the gradient of a leaf whose `grad_dtype` is None is not cast.
     """
     return tuple([(t._array.shape, gradient_dtype(t, None)) if isinstance(t, TensorBase) else None for t in inputs])
+
+
+def require_float(result: Any) -> None:
+    """Refuse to record that something with a gradient was put into integers."""
+    if not is_float_or_complex(result._array.dtype):
+        raise RuntimeError(
+            f"Autograd not support dtype: {scalar_type_name(result._array.dtype)}. A value that requires grad is put into "
+            "integers: convert them to floating point numbers first, or pass the value's .detach()."
+        )
 
 
 def gradient_dtype(tensor: Any, free: Any) -> Any:

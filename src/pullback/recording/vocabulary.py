@@ -32,6 +32,7 @@ from pullback.recording.recorder import (
     attach_view,
     attach_views,
     gradient_dtype,
+    require_float,
     shapes_and_dtypes,
 )
 from pullback.recording.rendered import apply_rarely
@@ -110,6 +111,7 @@ __all__ = [
     "promote_to_float",
     "raise_stale",
     "refuse",
+    "require_float",
     "shapes_and_dtypes",
     "sum_to_like",
     "switches",

@@ -284,6 +284,8 @@ def _record(operation: Operation) -> list[str]:
     else:
         each = [f"({p.name}._edge or gradient_edge({p.name})) if {_requires(p)} else None" for p in inputs]
         edges = f"({', '.join(each)})"
+    if operation.rule.options.get("refuses_integers"):
+        out.append(f"        require_float({operation.rule.output_names[0]})")
     missing = operation.rule.unimplemented
     kind = operation.rule.class_name if missing is None else "NotImplementedNode"
     out += [f"        node: Any = new_node({kind})", f"        node.next_edges = {edges}"]
