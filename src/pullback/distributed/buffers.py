@@ -15,7 +15,7 @@ from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor
 from pullback.typing import Array
 
-__all__ = ["check_tensor", "check_tensors", "flat", "joined", "write"]
+__all__ = ["check_dtypes", "check_tensor", "check_tensors", "flat", "joined", "write"]
 
 
 def check_tensor(value: Any, name: str) -> None:
@@ -34,14 +34,23 @@ def check_tensor(value: Any, name: str) -> None:
 def check_tensors(values: Any, name: str) -> None:
     """Refuse what is not a list of dense tensors of one dtype."""
     if not isinstance(values, list | tuple) or not all(isinstance(value, Tensor) for value in values):
+        elements = (
+            f" with elements of type {[type(each) for each in values]}" if isinstance(values, list | tuple) else ""
+        )
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] but got {type(values)} "
-            f"with elements of type {[type(value) for value in values] if isinstance(values, list | tuple) else '?'}."
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] but got {type(values)}"
+            f"{elements} instead."
         )
     for value in values:
         check_tensor(value, name)
-    if len({value.dtype for value in values}) > 1:
-        raise ValueError(f"Invalid usage of tensors with different dtypes: {[str(value.dtype) for value in values]}")
+    check_dtypes(values)
+
+
+def check_dtypes(tensors: Sequence[Any]) -> None:
+    """Refuse tensors of different dtypes in one call."""
+    other = next((tensor.dtype for tensor in tensors if tensor.dtype is not tensors[0].dtype), None)
+    if other is not None:
+        raise ValueError(f"Invalid usage of tensors with different dtypes. Found {tensors[0].dtype} and {other}.")
 
 
 def flat(tensor: Any) -> Array:

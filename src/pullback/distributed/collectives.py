@@ -10,7 +10,16 @@ from typing import Any
 from pullback.backend.array_module import empty_beside
 from pullback.backend.dtype import bool_ as bool_dtype
 from pullback.backend.dtype import scalar_type_name
-from pullback.distributed.buffers import check_tensor, check_tensors, divide, flat, joined, writable, write
+from pullback.distributed.buffers import (
+    check_dtypes,
+    check_tensor,
+    check_tensors,
+    divide,
+    flat,
+    joined,
+    writable,
+    write,
+)
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.process_group import ProcessGroup, group_of, rank_not_in_group
 from pullback.distributed.reduce_operation import RedOpType, ReduceOp, kind_of, supports_complex
@@ -206,6 +215,7 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
 
 def _check_parts(name: str, parts: Sequence[Any], tensor: Any, size: int, which: str) -> None:
     """One part for every rank, each as large as the tensor."""
+    check_dtypes([*parts, tensor])
     if len(parts) != size:
         raise RuntimeError(
             f"{name}: invalid {which} tensor list at index 0 (expected length {size}, got {len(parts)}): there must be "
@@ -215,10 +225,6 @@ def _check_parts(name: str, parts: Sequence[Any], tensor: Any, size: int, which:
         if part.shape != tensor.shape:
             raise RuntimeError(
                 f"{name}: invalid tensor size at index {index} (expected {tuple(tensor.shape)}, got {tuple(part.shape)})"
-            )
-        if part.dtype is not tensor.dtype:
-            raise RuntimeError(
-                f"{name}: invalid tensor type at index {index} (expected {tensor.dtype}, got {part.dtype})"
             )
 
 
@@ -333,6 +339,7 @@ def reduce_scatter(
     check_tensors(input_list, "input_list")
     if _outside(group, "reduce_scatter"):
         return None
+    check_dtypes([output, *input_list])
     members = group_of(group)
     if len(input_list) != members.size():
         raise RuntimeError(
@@ -402,6 +409,7 @@ def all_to_all(
     check_tensors(input_tensor_list, "input_tensor_list")
     if _outside(group, "all_to_all"):
         return None
+    check_dtypes([*output_tensor_list, *input_tensor_list])
     members = group_of(group)
     for parts in (output_tensor_list, input_tensor_list):
         if len(parts) != members.size():
@@ -426,6 +434,7 @@ def all_to_all_single(
     check_tensor(input, "input")
     if _outside(group, "all_to_all_single"):
         return None
+    check_dtypes([output, input])
     members = group_of(group)
     counts = _counts(output, output_split_sizes, members.size()), _counts(input, input_split_sizes, members.size())
     values, given = writable(output), flat(input)

@@ -151,6 +151,18 @@ def check_gathering_refuses_what_does_not_fit() -> None:
         dist.all_gather([pullback.zeros(2), pullback.zeros(3)], pullback.ones(2))
     with pytest.raises(ValueError, match="must be world_size times"):
         dist.all_gather_into_tensor(pullback.zeros(3), pullback.ones(2))
+    with pytest.raises(TypeError, match=r"of type List\[torch.Tensor\] but got <class '.*Tensor'> instead"):
+        dist.all_gather(pullback.zeros(2), pullback.zeros(1))
+    words = pytest.raises(ValueError, match="Invalid usage of tensors with different dtypes")
+    one, two = pullback.zeros(2), pullback.zeros(2, dtype=pullback.int32)
+    with words:
+        dist.all_gather([two, two], one)
+    with words:
+        dist.reduce_scatter(one, [two, two])
+    with words:
+        dist.all_to_all([one, one], [two, two])
+    with words:
+        dist.all_to_all_single(one, two)
     with pytest.raises(TypeError, match=r"Expected parameter `tensor` of type torch.Tensor"):
         dist.all_reduce([pullback.ones(1)])
 

@@ -46,6 +46,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._optimizer_class = optimizer_class
         self._shares: list[list[Any]] = [[] for _ in range(self._group.size())]
         self._collected: list[Any] | None = None
+        params = list(params)
+        if not params:
+            raise ValueError("ZeroRedundancyOptimizer got an empty parameter list")
         Optimizer.__init__(self, params, dict(defaults))
         self._join_config = JoinConfig.disabled()
         self._divide()

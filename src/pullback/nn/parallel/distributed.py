@@ -48,9 +48,13 @@ class DistributedDataParallel(Module):
     ) -> None:  # fmt: skip
         from pullback.distributed.algorithms.join import JoinConfig  # lazy: processes are above this layer
         from pullback.distributed.process_group import group_of  # lazy: the same
-        from pullback.distributed.reducer import Reducer  # lazy: the same
 
         super().__init__()
+        if mixed_precision is not None:
+            raise NotImplementedError(
+                "DistributedDataParallel(mixed_precision=...) is not supported: run forward under torch.autocast, or use "
+                "fully_shard with a MixedPrecisionPolicy"
+            )
         if device_mesh is not None and process_group is not None:
             raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
         if device_mesh is not None:
@@ -66,18 +70,21 @@ class DistributedDataParallel(Module):
         self.module = module
         self.dim = dim
         self.device = next(iter(module.parameters())).device if any(True for _ in module.parameters()) else None
+        self.device_type = None if self.device is None else self.device.type
+        self.is_multi_device_module = len(places) > 1
+        self.device_ids = list(device_ids) if device_ids else None
+        self.output_device = output_device if output_device is not None or not device_ids else device_ids[0]
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.require_backward_grad_sync = self.require_forward_param_sync = True
-        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in ignored]
+        self.parameters_to_ignore = ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = self._named_to_average()
         if not named:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
             )
-        self._buffers_to_sync = [(name, buffer) for name, buffer in module.named_buffers() if name not in ignored]
         if init_sync:
             self._check_same_module(named)
             state = module.state_dict(keep_vars=True)
@@ -86,11 +93,70 @@ class DistributedDataParallel(Module):
         # What is sent last is not hidden by anything: small modules get several buckets too, of 1 MB at least.
         megabytes = min(max(total / 8 / 1024**2, 1.0), 25.0) if bucket_cap_mb is None else bucket_cap_mb
         self.bucket_bytes_cap = int(megabytes * 1024 * 1024)
-        first = min(self.bucket_bytes_cap, 1024 * 1024) if bucket_cap_mb is None else self.bucket_bytes_cap
+        self.bucket_bytes_cap_default = bucket_cap_mb is None
+        self._prepare()
+
+    def _named_to_average(self) -> list[tuple[str, Any]]:
+        """The parameters whose gradients are averaged."""
+        ignored = self.parameters_to_ignore
+        return [(name, p) for name, p in self.module.named_parameters() if p.requires_grad and name not in ignored]
+
+    def _prepare(self) -> None:
+        """Make what belongs to this process and is not copied with the module."""
+        from pullback.distributed.reducer import Reducer  # lazy: processes are above this layer
+
+        named = self._named_to_average()
+        self._buffers_to_sync = [
+            (name, buffer) for name, buffer in self.module.named_buffers() if name not in self.parameters_to_ignore
+        ]
+        cap = self.bucket_bytes_cap
         self.reducer = Reducer(
-            [p for _, p in named], [name for name, _ in named], self.process_group, self.bucket_bytes_cap, first,
-            find_unused_parameters, gradient_as_bucket_view, static_graph, _sparse_places(module, [p for _, p in named]),
+            [p for _, p in named], [name for name, _ in named], self.process_group, cap,
+            min(cap, 1024 * 1024) if self.bucket_bytes_cap_default else cap, self.find_unused_parameters,
+            self.gradient_as_bucket_view, self.static_graph, _sparse_places(self.module, [p for _, p in named]),
         )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the group and the buckets, which belong to this process: a copy makes its own."""
+        from pullback.distributed.process_group import group  # lazy: processes are above this layer
+
+        if self.process_group is not group.WORLD:
+            raise RuntimeError(
+                "DDP Pickling/Unpickling are only supported when using DDP with the default process group: this module "
+                f"has the group of ranks {self.process_group.ranks}. Copy or save `module.module` instead."
+            )
+        left_out = ("process_group", "reducer", "_buffers_to_sync")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from pullback.distributed.process_group import group_of  # lazy: processes are above this layer
+
+        super().__setstate__(state)
+        self.process_group = group_of(None)
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._prepare()
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Any, params_and_buffers_to_ignore: Any) -> None:
+        """Leave parameters and buffers of these names alone when `module` is wrapped."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What PyTorch's logger says of a wrapped module, as far as there is something to say."""
+        named = self._named_to_average()
+        return {
+            "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(),
+            "module_name": type(self.module).__name__,
+            "backend_name": self.process_group.name(),
+            "bucket_cap_bytes": self.bucket_bytes_cap,
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+            "static_graph": int(self.static_graph),
+            "num_parameter_tensors": len(named),
+            "total_parameter_size_bytes": sum(p.numel() * p.element_size() for _, p in named),
+        }
 
     def _check_same_module(self, named: list[tuple[str, Any]]) -> None:
         """Refuse modules that differ between ranks before their parameters are mixed."""
