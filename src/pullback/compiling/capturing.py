@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
+from pullback.backend.dtype import default_float
 from pullback.backend.mirror import is_mirrored, living_mirrors
 from pullback.backend.traced_array import ReadNumber, is_traced, plain
 from pullback.compiling.backward_recording import record_backward
@@ -26,6 +27,8 @@ from pullback.compiling.structure import flatten, unflatten, with_leaves
 from pullback.compiling.surroundings import Surroundings
 from pullback.compiling.traced_inputs import TracedInputs
 from pullback.modes.cuts import Cut, cuts
+from pullback.modes.determinism import are_deterministic_algorithms_enabled, get_num_threads
+from pullback.modes.switches import current_switches
 from pullback.native.locks import process_lock
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
@@ -78,6 +81,8 @@ class _Capturing:
         objects = [leaf for leaf in self.leaves if not isinstance(leaf, (TensorBase, *ATOMS))]
         self.roots = (function, *objects, *{type(value): None for value in self.containers.values()})
         self.surroundings = self.made.surroundings = Surroundings(*self.roots)
+        self._attributes = _user_attributes_of([*self.leaves, *self.surroundings.tensors.values()])
+        self._settings_before = _settings()
         self.recorder = Recorder(self.surroundings.storage, new_tensors.storage_of_others, code)
         if self.surroundings.problem is not None:
             self.recorder.stops.append(Stop(self.surroundings.problem, None))
@@ -149,6 +154,27 @@ class _Capturing:
             )
             self.made.has_effects = True
 
+    def _check_effects(self) -> None:
+        """Find what skipping the function would lose that no place in its surroundings shows."""
+        stops = []
+        if _settings() != self._settings_before:
+            stops.append("the function leaves grad mode, the default dtype or another setting changed")
+        for tensor, before in self._attributes:
+            now = vars(tensor)
+            if not _is_same(now, before):
+                stops.append("the function sets an attribute of a tensor, which skipping it would lose")
+                break
+        self.made.has_effects |= bool(stops)
+        self.recorder.stops += [Stop(reason, None) for reason in stops]
+
+    def _check_attributes_read(self) -> None:
+        """Stop where the function may read what users set on an argument: it is another tensor in each call."""
+        recorder = self.recorder
+        names = recorder.names | recorder.own_names
+        given = [vars(leaf) for leaf in self.leaves if isinstance(leaf, TensorBase)]
+        if any(attributes and (recorder.reads_any_name or names & attributes.keys()) for attributes in given):
+            recorder.stops.append(Stop("the function may read an attribute that was set on an argument", None))
+
     def _finish(self) -> None:
         made, recorder = self.made, self.recorder
         made.recorder = recorder
@@ -182,6 +208,7 @@ class _Capturing:
         )
         if returns_graph and any(made.inputs[place].requires_grad for place, _ in program.writes):
             recorder.stop("a tensor that requires grad is written to, and the result requires grad")
+        self._check_effects()
         changed = self.surroundings.changed()
         made.has_effects |= changed is not None
         if changed is not None:
@@ -190,6 +217,7 @@ class _Capturing:
             )
         if living_mirrors() - self._mirrors_before or any(is_mirrored(given.before) for given in made.inputs):
             recorder.stops.append(Stop("memory is shown conjugated", None))
+        self._check_attributes_read()
         made.stops, made.breaks, made.spots = recorder.stops, recorder.breaks, recorder.spots or []
         if made.stops:
             return
@@ -239,3 +267,18 @@ class _Capturing:
         for output in made.outputs:
             if output.input is not None:
                 output.input = new[output.input]
+
+
+def _settings() -> tuple[Any, ...]:
+    """What functions of this package set for all that follows."""
+    return current_switches(), default_float(), are_deterministic_algorithms_enabled(), get_num_threads()
+
+
+def _user_attributes_of(values: Iterable[Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """What users have set on tensors, beside these."""
+    return [(value, dict(vars(value))) for value in values if isinstance(value, TensorBase)]
+
+
+def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two dictionaries hold the same objects."""
+    return one.keys() == other.keys() and all(one[key] is other[key] for key in one)

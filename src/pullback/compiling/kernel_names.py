@@ -316,12 +316,26 @@ def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
             if isinstance(method, (FunctionType, BuiltinFunctionType)) and not hasattr(method, "_stops"):
                 former[name] = method
                 setattr(Tensor, name, _stopping(method, name))
+        if "__getattr__" not in vars(Tensor):
+            former["__getattr__"] = None
+            Tensor.__getattr__ = _missing_attribute  # type: ignore[method-assign]  # looked up where none is found
     try:
         yield
     finally:
         with _lock:
             for name, method in former.items():
-                setattr(Tensor, name, method)
+                if method is None:
+                    delattr(Tensor, name)
+                else:
+                    setattr(Tensor, name, method)
+
+
+def _missing_attribute(self: Any, name: str) -> Any:
+    """Stop the recording where the user's code asks for an attribute that a tensor of a later call may have."""
+    recorder = _recording.recorder
+    if recorder is not None and not name.startswith("__") and not is_called_from_package(1):
+        recorder.stop(f"a tensor is asked for the attribute {name}, which it has not")
+    return object.__getattribute__(self, name)
 
 
 @contextmanager

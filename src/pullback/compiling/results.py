@@ -70,6 +70,9 @@ class Results:
             elif id(leaf) in known:
                 output.same_as = known[id(leaf)]
             else:
+                if vars(leaf):
+                    self.recorder.stop("the result is a tensor with attributes of the user's")
+                    self.made.has_effects = True
                 self._describe_new(leaf, output, origins)
                 known[id(leaf)] = number
                 if output.index is not None:

@@ -104,7 +104,9 @@ class Place:
 def _is_equal(one: Any, other: Any) -> bool:
     if one is other:
         return True
-    return type(one) is type(other) and isinstance(one, _ATOMS) and bool(one == other)
+    if type(one) is not type(other) or not isinstance(one, _ATOMS):
+        return False
+    return repr(one) == repr(other) if isinstance(one, (float, complex)) else bool(one == other)  # as to minus zero
 
 
 def _is_alike(one: Any, other: Any) -> bool:
@@ -236,6 +238,11 @@ class Surroundings:
         if type(tensor).__module__.startswith("pullback"):
             if tensor._grad is not None:
                 self._follow((tensor._grad,), f"{name}.grad")
+            if attributes := vars(tensor):
+                names = self._names
+                unread = set() if names is None else attributes.keys() - names
+                if len(unread) < len(attributes):
+                    self._hold(tensor, "an attribute of a tensor", _user_attributes_but(unread))
             return
         self._visit_object(tensor, name)
 
@@ -325,6 +332,12 @@ def _all_but_rates(options: dict[str, Any]) -> list[Any]:
 def _all_but(unread: set[str]) -> Callable[[dict[str, Any]], list[Any]]:
     """What reads attributes, with their names, without some."""
     return lambda holder: [part for pair in holder.items() if pair[0] not in unread for part in pair]
+
+
+def _user_attributes_but(unread: set[str]) -> Callable[[Any], list[Any]]:
+    """What reads the attributes that users set on a tensor, with their names, without some."""
+    read = _all_but(unread)
+    return lambda tensor: read(vars(tensor))
 
 
 def cell_contents(cell: Any) -> tuple[Any, ...]:
