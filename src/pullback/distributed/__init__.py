@@ -11,6 +11,7 @@ from pullback.distributed import (
     debug,
     errors,
     object_collectives,
+    options,
     point_to_point,
     process_group,
     reduce_operation,
@@ -28,6 +29,7 @@ from pullback.distributed.errors import *
 from pullback.distributed.grad_bucket import _DEFAULT_FIRST_BUCKET_BYTES as _DEFAULT_FIRST_BUCKET_BYTES
 from pullback.distributed.grad_bucket import GradBucket
 from pullback.distributed.object_collectives import *
+from pullback.distributed.options import *
 from pullback.distributed.point_to_point import *
 from pullback.distributed.process_group import *
 from pullback.distributed.process_group import _get_process_group_name as _get_process_group_name
@@ -47,5 +49,15 @@ class BuiltinCommHookType(Enum):
 
 
 __all__ = ["BuiltinCommHookType", "DeviceMesh", "GradBucket", "Work", "init_device_mesh"]
-for _part in (collectives, debug, errors, object_collectives, point_to_point, process_group, reduce_operation, store):
+for _part in (
+    collectives,
+    debug,
+    errors,
+    object_collectives,
+    options,
+    point_to_point,
+    process_group,
+    reduce_operation,
+    store,
+):
     __all__ += _part.__all__

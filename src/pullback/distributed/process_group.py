@@ -20,6 +20,7 @@ from pullback.distributed.by_device import CommunicatorByDevice
 from pullback.distributed.communicator import Communicator, Request, SoleCommunicator
 from pullback.distributed.environment import find_master, find_placement, has_process_manager
 from pullback.distributed.errors import DistBackendError
+from pullback.distributed.group_collectives import GroupCollectives
 from pullback.distributed.ledger import Ledger
 from pullback.distributed.meeting import Meeting, meet
 from pullback.distributed.progress import Progress
@@ -75,7 +76,7 @@ def get_default_backend_for_device(device: Any) -> str:
     return "nccl" if str(device).startswith("cuda") else "gloo"
 
 
-class ProcessGroup:
+class ProcessGroup(GroupCollectives):
     """Processes that take part in collectives together.
 
     >>> import pullback.distributed as dist
@@ -363,8 +364,7 @@ def init_process_group(
     """
     if _Registry.world is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    if timeout is not None and not isinstance(timeout, timedelta):
-        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    _check_timeout(timeout)
     name = _backend_name(backend)
     placement = find_placement()
     limit = timeout or default_pg_timeout
@@ -385,6 +385,11 @@ def init_process_group(
         _Registry.world = ProcessGroup(SoleCommunicator(), [0], name, limit, "0", "default_pg")
     _Registry.groups = {"0": _Registry.world}
     _Registry.made = 1
+
+
+def _check_timeout(timeout: Any) -> None:
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
 
 
 def _backend_name(backend: str | None) -> str:
@@ -500,6 +505,7 @@ def new_group(
     >>> destroy_process_group()
     """
     world = _get_default_group()
+    _check_timeout(timeout)
     chosen = list(range(world.size())) if ranks is None else [int(rank) for rank in ranks]
     if sort_ranks:
         chosen.sort()
@@ -632,6 +638,13 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 def get_pg_count() -> int:
     """How many groups there are."""
     return len(_Registry.groups)
+
+
+def _resolve_process_group(group_name: str) -> ProcessGroup:
+    """The group of this name."""
+    if group_name not in _Registry.groups:
+        raise RuntimeError(f"Could not resolve the process group registered under the name {group_name}")
+    return _Registry.groups[group_name]
 
 
 def _get_process_group_name(group: Any) -> str:

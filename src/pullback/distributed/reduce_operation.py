@@ -20,13 +20,17 @@ class RedOpType(Enum):
     BOR = 6
     BXOR = 7
     PREMUL_SUM = 8
-    UNUSED = 9
 
     def __str__(self) -> str:
         return f"RedOpType.{self.name}"
 
 
-class ReduceOp:
+class _NamesAreOperations(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance) in (ReduceOp, RedOpType)
+
+
+class ReduceOp(metaclass=_NamesAreOperations):
     """How values of several processes are joined: one of the names below, or a sum of multiples.
 
     >>> ReduceOp.SUM
@@ -51,7 +55,7 @@ class ReduceOp:
         self.factor = factor if factor is not None else getattr(op, "factor", None)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ReduceOp | RedOpType) and self.op is kind_of(other)
+        return isinstance(other, ReduceOp) and self.op is kind_of(other)
 
     def __hash__(self) -> int:
         return hash(self.op)
@@ -63,10 +67,10 @@ reduce_op = ReduceOp
 
 def kind_of(op: Any) -> RedOpType:
     """Which way of joining `op` means."""
-    if isinstance(op, ReduceOp):
-        return op.op
     if isinstance(op, RedOpType):
         return op
+    if isinstance(op, ReduceOp):
+        return op.op
     raise TypeError(f"incompatible function arguments: op must be a ReduceOp such as ReduceOp.SUM, not {op!r}")
 
 

@@ -44,6 +44,7 @@ class Work:
         self._finish = finish
         self._result = list(result)
         self._source = -1
+        self.limit: timedelta | None = None
         self._lock = threading.RLock()
         self._error: BaseException | None = None
         self._done = False
@@ -91,9 +92,9 @@ class Work:
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it is done and raise what went wrong.
 
-        After `timeout`, or else the group's, an error names the ranks that did not take part.
+        After `timeout`, or else the call's or the group's, an error names the ranks that did not take part.
         """
-        limit = (timeout if timeout else self._group.timeout).total_seconds()
+        limit = (timeout or self.limit or self._group.timeout).total_seconds()
         start = time.monotonic()
         looked = start
         while not self.poll():
