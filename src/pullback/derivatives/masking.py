@@ -51,7 +51,7 @@ def masked_scatter(grad: Tensor, input: Tensor, mask: Tensor, source: Tensor) ->
 def select_scatter(grad: Tensor, input: Tensor, src: Tensor, dim: Dim, index: int) -> Pullback:
     return wrt(
         input=F.select_scatter(grad, F.zeros_in_shape(grad, src.shape), dim, index),
-        src=F.select(grad, dim, index),
+        src=F.to_dtype(F.select(grad, dim, index), src.dtype),
     )
 
 
@@ -61,7 +61,7 @@ def slice_scatter(
 ) -> Pullback:
     return wrt(
         input=F.slice_scatter(grad, F.zeros_in_shape(grad, src.shape), dim, start, end, step),
-        src=F.slice_view(grad, dim, start, end, step),
+        src=F.to_dtype(F.slice_view(grad, dim, start, end, step), src.dtype),
     )
 
 
@@ -69,7 +69,7 @@ def slice_scatter(
 def diagonal_scatter(grad: Tensor, input: Tensor, src: Tensor, offset: int, dim1: Dim, dim2: Dim) -> Pullback:
     return wrt(
         input=F.diagonal_scatter(grad, F.zeros_in_shape(grad, src.shape), offset, dim1, dim2),
-        src=F.diagonal(grad, offset, dim1, dim2),
+        src=F.to_dtype(F.diagonal(grad, offset, dim1, dim2), src.dtype),
     )
 
 
@@ -79,7 +79,7 @@ def as_strided_scatter(
 ) -> Pullback:
     return wrt(
         input=F.as_strided_scatter(grad, F.zeros_in_shape(grad, src.shape), size, stride, storage_offset),
-        src=F.strided_part(grad, size, stride, storage_offset),
+        src=F.to_dtype(F.strided_part(grad, size, stride, storage_offset), src.dtype),
     )
 
 

@@ -103,17 +103,21 @@ def mvlgamma(grad: Tensor, input: Tensor, p: int) -> Pullback:
 
 @elementwise(promote="float", node="SpecialZetaBackward0")
 def zeta(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=not_implemented("zeta"), other=-grad * input * F.zeta(input + 1, other))
+    return wrt(input=not_implemented("zeta"), other=-grad * input * F.zeta(F.to_dtype(input, grad.dtype) + 1, other))
 
 
 @elementwise(in_place=True, promote="float")
 def igamma(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=not_implemented("igamma: input"), other=grad * F.gamma_density(input, other))
+    return wrt(
+        input=not_implemented("igamma: input"), other=grad * F.gamma_density(F.to_dtype(input, grad.dtype), other)
+    )
 
 
 @elementwise(in_place=True, promote="float")
 def igammac(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
-    return wrt(input=not_implemented("igammac: input"), other=-grad * F.gamma_density(input, other))
+    return wrt(
+        input=not_implemented("igammac: input"), other=-grad * F.gamma_density(F.to_dtype(input, grad.dtype), other)
+    )
 
 
 @elementwise(in_place=True, promote="float", found="torch and method")

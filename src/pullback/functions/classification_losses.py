@@ -15,6 +15,7 @@ from pullback.backend.dtype import (
     uint8,
 )
 from pullback.facts import declare
+from pullback.functions.conversion import to
 from pullback.functions.losses import _broadcast, _one_dtype, _reduce, _reduction, _refuse_cast
 from pullback.graph.history import refuse_history
 from pullback.graph.tangents import levels_of
@@ -366,6 +367,7 @@ def soft_margin_loss(
     """log(1 + exp(-target * input)) for targets of 1 and -1."""
     if input._array.dtype == bool:
         G.neg(input)  # which refuses it
+    own = input.dtype
     given, wanted = _broadcast(input, target)
     if given._array.shape != input._array.shape:
         raise RuntimeError(
@@ -374,4 +376,4 @@ def soft_margin_loss(
     computed = given._array.dtype
     _refuse_cast(computed if is_float_or_complex(computed) else default_float(), input._array.dtype)
     refuse_history("soft_margin_loss", target=target)
-    return G.soft_margin_loss(given, wanted, _reduction(reduction, size_average, reduce))
+    return G.soft_margin_loss(to(given, own), to(wanted, own), _reduction(reduction, size_average, reduce))

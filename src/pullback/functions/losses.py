@@ -218,12 +218,12 @@ def poisson_nll_loss(
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
-    second = wanted * given if log_input else wanted * P.log(G.add_scalar(given, eps))  # recorded first, as in PyTorch
+    second = wanted * given if log_input else wanted * P.log(given + eps)  # recorded first, as in PyTorch
     values = P.exp(given) - second if log_input else given - second
     if full:
-        last = G.mul_scalar(P.log(G.mul_scalar(wanted, 2 * math.pi)), 0.5)
+        last = 0.5 * P.log(wanted * (2 * math.pi))
         stirling = wanted * P.log(wanted) - wanted + last
-        values = values + P.masked_fill(stirling, wanted <= 1, 0)
+        values = values + to(P.masked_fill(stirling, wanted <= 1, 0), values.dtype)
     return _reduce(values, number)
 
 

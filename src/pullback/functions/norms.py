@@ -50,7 +50,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     """
     first: Any = x1
     last = max(first.ndim, x2.ndim) - 1
-    return G.norm_dim(G.add_scalar(first - x2, eps), p, last, keepdim)
+    return G.norm_dim(first - x2 + float(eps), p, last, keepdim)
 
 
 @declare(functional=True, written_in="c", found="torch")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import is_number
+from pullback.backend.dtype import promote_arrays
 from pullback.checks import searching as checks
 from pullback.errors import not_a_tensor
 from pullback.facts import declare
@@ -72,10 +73,9 @@ def searchsorted(
         raise not_a_tensor("searchsorted", "input", 2, given)
     array = given._array if isinstance(given, TensorBase) else kernels.as_value(given, sorted_sequence._array.dtype)
     order = None if sorter is None else sorter._array
-    checks.searchsorted(sorted_sequence._array, array, right=right, side=side, sorter=order)
-    made = new_tensor(kernels.searchsorted(
-        sorted_sequence._array, array, out_int32=out_int32, right=right, side=side, sorter=order
-    ))  # fmt: skip
+    rows, array = promote_arrays(sorted_sequence._array, array)
+    checks.searchsorted(rows, array, right=right, side=side, sorter=order)
+    made = new_tensor(kernels.searchsorted(rows, array, out_int32=out_int32, right=right, side=side, sorter=order))
     return made if out is None else write_out("searchsorted", out, made)
 
 

@@ -210,7 +210,7 @@ class SelectScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "select_scatter"
     value_names = ("dim", "index")
-    fact_names = ("src_shape",)
+    fact_names = ("src_dtype", "src_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -220,7 +220,9 @@ class SelectScatterBackward0(OperationNode):
             )
             if edges[0] is not None
             else None,
-            select_kernel(grad, self.saved_dim, self.saved_index) if edges[1] is not None else None,
+            to_dtype_kernel(select_kernel(grad, self.saved_dim, self.saved_index), self.saved_src_dtype)
+            if edges[1] is not None
+            else None,
         )
 
 
@@ -262,6 +264,7 @@ def select_scatter(
         result._requires_grad, result._edge = True, (node, 0)
         node.saved_dim = dim
         node.saved_index = index
+        node.saved_src_dtype = src._array.dtype
         node.saved_src_shape = src._array.shape
     return finish("select_scatter", result, (input, src, dim, index)) if process.finishing else result
 
@@ -270,7 +273,7 @@ class SliceScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "slice_scatter"
     value_names = ("dim", "start", "end", "step")
-    fact_names = ("src_shape",)
+    fact_names = ("src_dtype", "src_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -285,7 +288,10 @@ class SliceScatterBackward0(OperationNode):
             )
             if edges[0] is not None
             else None,
-            slice_view_kernel(grad, self.saved_dim, self.saved_start, self.saved_end, self.saved_step)
+            to_dtype_kernel(
+                slice_view_kernel(grad, self.saved_dim, self.saved_start, self.saved_end, self.saved_step),
+                self.saved_src_dtype,
+            )
             if edges[1] is not None
             else None,
         )
@@ -334,6 +340,7 @@ def slice_scatter(
         node.saved_start = start
         node.saved_end = end
         node.saved_step = step
+        node.saved_src_dtype = src._array.dtype
         node.saved_src_shape = src._array.shape
     return finish("slice_scatter", result, (input, src, dim, start, end, step)) if process.finishing else result
 
@@ -342,7 +349,7 @@ class DiagonalScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "diagonal_scatter"
     value_names = ("offset", "dim1", "dim2")
-    fact_names = ("src_shape",)
+    fact_names = ("src_dtype", "src_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -356,7 +363,9 @@ class DiagonalScatterBackward0(OperationNode):
             )
             if edges[0] is not None
             else None,
-            diagonal_kernel(grad, self.saved_offset, self.saved_dim1, self.saved_dim2)
+            to_dtype_kernel(
+                diagonal_kernel(grad, self.saved_offset, self.saved_dim1, self.saved_dim2), self.saved_src_dtype
+            )
             if edges[1] is not None
             else None,
         )
@@ -391,6 +400,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: Any = 0,
         node.saved_offset = offset
         node.saved_dim1 = dim1
         node.saved_dim2 = dim2
+        node.saved_src_dtype = src._array.dtype
         node.saved_src_shape = src._array.shape
     return finish("diagonal_scatter", result, (input, src, offset, dim1, dim2)) if process.finishing else result
 
@@ -399,7 +409,7 @@ class AsStridedScatterBackward0(OperationNode):
     __slots__ = ("__dict__",)
     operation = "as_strided_scatter"
     value_names = ("size", "stride", "storage_offset")
-    fact_names = ("src_shape",)
+    fact_names = ("src_dtype", "src_shape")
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         grad = grads[0]
@@ -413,7 +423,10 @@ class AsStridedScatterBackward0(OperationNode):
             )
             if edges[0] is not None
             else None,
-            strided_part_kernel(grad, self.saved_size, self.saved_stride, self.saved_storage_offset)
+            to_dtype_kernel(
+                strided_part_kernel(grad, self.saved_size, self.saved_stride, self.saved_storage_offset),
+                self.saved_src_dtype,
+            )
             if edges[1] is not None
             else None,
         )
@@ -450,6 +463,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
         node.saved_size = size
         node.saved_stride = stride
         node.saved_storage_offset = storage_offset
+        node.saved_src_dtype = src._array.dtype
         node.saved_src_shape = src._array.shape
     return finish("as_strided_scatter", result, locals()) if process.finishing else result
 

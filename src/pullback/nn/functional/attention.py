@@ -7,8 +7,9 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
-from pullback.backend.dtype import scalar_type_name
+from pullback.backend.dtype import float32, scalar_type_name
 from pullback.facts import declare
+from pullback.functions.conversion import to
 from pullback.graph.tangents import tangents_flow
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import taken_whole
@@ -114,6 +115,9 @@ def _repeat_heads(tensor: Tensor, heads: int) -> Tensor:
 def _composite(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float
 ) -> Tensor:
+    dtype = query.dtype
+    if dtype.itemsize == 2:  # computed in float32 and rounded at the end, as in PyTorch
+        query, key, value = (to(t, float32) for t in (query, key, value))
     half = math.sqrt(scale) if scale >= 0 else scale
     first, second = (half, half) if scale >= 0 else (scale, 1.0)
     keys = functions.transpose(key, -2, -1)
@@ -129,7 +133,7 @@ def _composite(
     weights = functions.safe_softmax(scores, -1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
-    return functions.matmul(weights, value)
+    return to(functions.matmul(weights, value), dtype)
 
 
 def _as_4d(tensor: Tensor) -> Tensor:
