@@ -7,10 +7,8 @@ from typing import Any
 
 import pullback.generated as F
 from pullback.facts import declare
-from pullback.native import compiled_on_arrays
 
 
-@compiled_on_arrays
 @declare(fresh=True)
 def reversed_cumsum(input: Any, dim: int) -> Any:
     """The sums of all elements from each on along `dim`: the adjoint of cumsum."""

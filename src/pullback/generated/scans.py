@@ -7,12 +7,11 @@ from typing import Any
 
 from pullback.kernels.scans import (
     cummax as cummax_kernel, cummin as cummin_kernel, cumprod as cumprod_kernel, cumprod_grad as cumprod_grad_kernel,
-    cumsum as cumsum_kernel, logcumsumexp as logcumsumexp_kernel,
+    cumsum as cumsum_kernel, logcumsumexp as logcumsumexp_kernel, reversed_cumsum as reversed_cumsum_kernel,
 )  # fmt: skip
 from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import (
     add_along as add_along_kernel, logcumsumexp_grad as logcumsumexp_grad_kernel,
-    reversed_cumsum as reversed_cumsum_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_numpy_dtype, divert,

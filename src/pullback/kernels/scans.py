@@ -21,6 +21,14 @@ def cumsum(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
 
 
 @native
+def reversed_cumsum(input: Array, dim: Dim) -> Array:
+    """The sums of all elements from each on along `dim`: always a new array, unlike the formula of this name."""
+    if input.ndim == 0:
+        return np.array(input)
+    return contiguous(np.flip(cumsum(np.flip(input, dim), dim), dim))
+
+
+@native
 def cumprod(input: Array, dim: Dim, *, dtype: DType | None = None) -> Array:
     """The products of all elements up to each along `dim`."""
     return _accumulate(np.multiply.accumulate, input, dim, dtype)
