@@ -37,6 +37,24 @@ ONCE: dict[str, Callable[[], Any]] = {
 }
 
 
+EACH_TIME: dict[str, tuple[Callable[[], Any], type[Warning]]] = {
+    "Using a non-tuple sequence for multidimensional indexing": (lambda: pullback.eye(2)[[[0], [1]]], UserWarning),
+    "Positional args are being deprecated": (lambda: pullback.nn.Linear(1, 1).state_dict({}), FutureWarning),
+    "Support for mismatched src_key_padding_mask and src_mask": (
+        lambda: pullback.nn.TransformerEncoderLayer(2, 1, 2)(
+            pullback.ones(1, 1, 2),
+            src_mask=pullback.zeros(1, 1),
+            src_key_padding_mask=pullback.zeros(1, 1, dtype=pullback.bool),
+        ),
+        UserWarning,
+    ),
+    "Argument order of nn.functional.embedding_bag was changed": (
+        lambda: pullback.nn.functional.embedding_bag(pullback.ones(2, 3), pullback.tensor([[0]])),
+        UserWarning,
+    ),
+}
+
+
 def given(action: Callable[[], Any]) -> list[warnings.WarningMessage]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -51,6 +69,15 @@ def test_what_is_left_off_is_told_once_at_the_users_line(phrase: str, monkeypatc
     assert phrase in str(warning.message)
     assert warning.filename == __file__
     assert given(ONCE[phrase]) == []
+
+
+@pytest.mark.parametrize("phrase", EACH_TIME)
+def test_what_may_mean_something_else_is_told_each_time(phrase: str) -> None:
+    action, category = EACH_TIME[phrase]
+    for _ in range(2):
+        (warning,) = given(action)
+        assert (warning.category, warning.filename) == (category, __file__)
+        assert phrase in str(warning.message)
 
 
 def test_complex_values_copied_into_real_ones_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

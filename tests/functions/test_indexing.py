@@ -49,7 +49,9 @@ def test_index_is_recorded_part_by_part(block: Any, index: Any, nodes: list[str]
         ((ROWS % 2, slice(None), ROWS), (2, 3)),
         ((slice(None), ROWS, slice(0, 2)), (2, 2, 2)),
         (([0, 1], [1, 2]), (2, 4)),
-        ([[0, 1], [1, 2]], (2, 4)),
+        pytest.param(
+            [[0, 1], [1, 2]], (2, 4), marks=pytest.mark.filterwarnings("ignore:Using a non-tuple sequence:UserWarning")
+        ),
         (np.array([1, 0, 1]), (3, 3, 4)),
         (pullback.tensor([True, False]), (1, 3, 4)),
         ((slice(None), pullback.tensor([True, False, True]), 0), (2, 2)),

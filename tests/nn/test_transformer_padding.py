@@ -47,7 +47,7 @@ def test_other_passes_compute_the_padding_too(case: str) -> None:
     module = encoder(enable_nested_tensor=case != "without nested tensors")
     options: dict[str, Any] = {"src_key_padding_mask": PADDING.flip(1) if case == "padding first" else PADDING}
     if case == "mask":
-        options["mask"] = pullback.zeros(5, 5)
+        options["mask"] = pullback.zeros(5, 5, dtype=pullback.bool)
     module.train(case == "training")
     pullback.backends.mha.set_fastpath_enabled(case != "switched off")
     try:

@@ -179,6 +179,10 @@ def _bound(value: Any) -> int:
 def take_apart(input: Tensor, index: Any) -> tuple[Tensor, list[Tensor], tuple[int, ...]]:
     """Apply the basic parts of an index as views; return the view, the tensors of positions and their dimensions."""
     if type(index) is list and len(index) < 32 and any(_is_index_part(item) for item in index):
+        warn_user(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated: x[tuple(seq)] says that its items "
+            "stand for one dimension each, x[torch.tensor(seq)] that it is one tensor of positions."
+        )
         index = tuple(index)
     items = index if isinstance(index, tuple) else (index,)
     items = tuple([_as_item(item) for item in items])

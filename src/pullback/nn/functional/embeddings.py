@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pullback import functions
+from pullback.backend.dtype import int64
 from pullback.creation import arange
 from pullback.facts import declare
 from pullback.kernels.embeddings import check_classes, index_range, one_hot_rows
 from pullback.modes.interception import interceptable
+from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -74,6 +76,12 @@ def embedding_bag(
     tensor([[4., 6.],
             [3., 4.]])
     """
+    if weight.dtype is int64 and input.is_floating_point():
+        warn_user(
+            "Argument order of nn.functional.embedding_bag was changed: embedding_bag(weight, input, ...) is deprecated, "
+            "write embedding_bag(input, weight, ...)."
+        )
+        input, weight = weight, input
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have "

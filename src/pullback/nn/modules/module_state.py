@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pullback.autograd.grad_mode import no_grad
+from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module_hooks import add_hook
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.tensor.tensor import Tensor
@@ -148,6 +149,10 @@ class ModuleState:
         ['0.weight', '0.bias']
         """
         if args:
+            warn_user(
+                "Positional args are being deprecated, use kwargs instead: state_dict(destination=, prefix=, keep_vars=).",
+                FutureWarning,
+            )
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars

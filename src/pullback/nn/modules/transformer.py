@@ -39,7 +39,16 @@ def _get_activation_fn(activation: Activation) -> Callable[[Any], Any]:
     return chosen
 
 
-def _canonical_mask(mask: Any, name: str, like: Any, other: Any = None) -> Any:
+def _canonical_masks(padding: Any, mask: Any, mask_name: str, like: Any) -> tuple[Any, Any]:
+    """Both masks of a layer as numbers; of one kind they should be."""
+    if padding is not None and mask is not None and padding.dtype is not mask.dtype:
+        warn_user(
+            f"Support for mismatched src_key_padding_mask and {mask_name} is deprecated. Use same type for both instead."
+        )
+    return _canonical_mask(padding, "src_key_padding_mask", like), _canonical_mask(mask, mask_name, like)
+
+
+def _canonical_mask(mask: Any, name: str, like: Any) -> Any:
     """The mask as numbers to be added to attention scores."""
     if mask is None:
         return None
@@ -167,8 +176,7 @@ class TransformerEncoder(Module):
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
     ) -> Any:
-        src_key_padding_mask = _canonical_mask(src_key_padding_mask, "src_key_padding_mask", src)
-        mask = _canonical_mask(mask, "mask", src)
+        src_key_padding_mask, mask = _canonical_masks(src_key_padding_mask, mask, "mask", src)
         output = src
         batch_first = self.layers[0].self_attn.batch_first if self.num_layers else False
         causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
@@ -288,8 +296,7 @@ class TransformerEncoderLayer(Module):
         self.activation_relu_or_gelu = {F.relu: 1, F.gelu: 2}.get(self.activation, 0)
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
-        src_key_padding_mask = _canonical_mask(src_key_padding_mask, "src_key_padding_mask", src)
-        src_mask = _canonical_mask(src_mask, "src_mask", src)
+        src_key_padding_mask, src_mask = _canonical_masks(src_key_padding_mask, src_mask, "src_mask", src)
         x = src
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
