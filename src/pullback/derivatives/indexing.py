@@ -86,10 +86,12 @@ def masked_select(grad: Tensor, input: Tensor, mask: Tensor) -> Pullback:
 
 
 @non_differentiable(
-    out_dtype="nonzero: Expected out tensor to have scalar type {0} but got scalar type {1}", count_of_values=True
+    out_dtype="nonzero: Expected out tensor to have scalar type {0} but got scalar type {1}",
+    count_of_values=True,
+    gives="positions",
 )
 def nonzero(input: Tensor) -> None: ...
 
 
-@non_differentiable(found="torch and method")
+@non_differentiable(gives="positions", found="torch and method")
 def nonzero_static(input: Tensor, size: int, fill_value: int) -> None: ...

@@ -22,6 +22,7 @@ from pullback.graph.history import bump_version, check_in_place, gradient_edge, 
 from pullback.graph.in_place import check_overlap, write_out
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at, zeros_like_input
 from pullback.graph.zero_gradient import attach_zero_node, zero_node
+from pullback.modes.cuts import note_cut
 from pullback.modes.interception import draws, interceptable, overridable
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import as_int, as_numpy_dtype, plain_number, refuse_unknown
@@ -296,7 +297,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = Non
 
 @draws("rows")
 @interceptable
-@declare(out_resized="silently", found="torch and method")
+@declare(out_resized="silently", gives="positions", found="torch and method")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Any = None
 ) -> Tensor:
@@ -311,6 +312,8 @@ def multinomial(
             [2]])
     """
     result = new_tensor(draw.multinomial(input._array, num_samples, replacement, generator))
+    if input._requires_grad:
+        note_cut("multinomial", result, input)
     if out is not None and out._array.dtype != result._array.dtype:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {scalar_type_name(out._array.dtype)}")
     return result if out is None else write_out("multinomial", out, result)

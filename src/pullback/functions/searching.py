@@ -17,6 +17,7 @@ from pullback.graph.in_place import write_out
 from pullback.graph.renamed_node import renamed
 from pullback.kernels import histograms
 from pullback.kernels import searching as kernels
+from pullback.modes.cuts import note_cut
 from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import as_int, plain_number
 from pullback.tensor.return_types import RETURN_TYPES
@@ -76,6 +77,7 @@ def searchsorted(
     rows, array = promote_arrays(sorted_sequence._array, array)
     checks.searchsorted(rows, array, right=right, side=side, sorter=order)
     made = new_tensor(kernels.searchsorted(rows, array, out_int32=out_int32, right=right, side=side, sorter=order))
+    _note("searchsorted", made, sorted_sequence, given)
     return made if out is None else write_out("searchsorted", out, made)
 
 
@@ -174,7 +176,7 @@ def _without(tensor: Tensor, dim: int) -> Tensor:
 
 
 @interceptable
-@declare(out_dtype="c_types", found="torch")
+@declare(out_dtype="c_types", gives="truth", found="torch")
 def isin(
     elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False,
     out: Any = None, element: Any = None, test_element: Any = None,
@@ -188,7 +190,15 @@ def isin(
             raise not_a_tensor("isin", name, position, value)
     values = [t._array if isinstance(t, TensorBase) else t for t in (elements, test_elements)]
     made = new_tensor(kernels.isin(values[0], values[1], assume_unique, invert))
+    _note("isin", made, elements, test_elements)
     return made if out is None else write_out("isin", out, made)
+
+
+def _note(name: str, made: Tensor, *given: Any) -> None:
+    """Note that the gradients of what requires grad end here."""
+    for value in given:
+        if isinstance(value, TensorBase) and value._requires_grad:
+            note_cut(name, made, value)
 
 
 @declare(found="torch and method")

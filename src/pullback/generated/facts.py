@@ -60,8 +60,8 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     },
     'gives': {
         'comparison': 'eq ge gt le lt ne',
-        'positions': 'argmax argmin argsort bucketize count_nonzero cummax cummin kthvalue max_dim median_dim min_dim mode nanmedian_dim searchsorted sort sort_stable topk',
-        'truth': 'isclose isfinite isinf isnan logical_and logical_not logical_or logical_xor',
+        'positions': 'argmax argmin argsort bucketize count_nonzero cummax cummin kthvalue max_dim median_dim min_dim mode multinomial nanmedian_dim nonzero nonzero_static searchsorted sort sort_stable topk',
+        'truth': 'isclose isfinite isin isinf isnan logical_and logical_not logical_or logical_xor',
     },
     'gradient_nodes': {
         '(grad)': 'diagonal unfold upsample_bicubic2d upsample_bicubic2d_aa upsample_bilinear2d upsample_bilinear2d_aa upsample_lanczos2d_aa upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_nearest_exact1d upsample_nearest_exact2d upsample_nearest_exact3d upsample_trilinear3d',

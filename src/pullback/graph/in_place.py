@@ -32,6 +32,7 @@ from pullback.graph.out_dtypes import check_out_dtype
 from pullback.graph.renamed_node import renamed
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.tangents import levels_of, set_tangent, tangent_at
+from pullback.modes.cuts import note_cut
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
@@ -104,6 +105,10 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     else:
         input._array[...] = result._array
         bump_version(input)
+        if result._requires_grad:  # whole numbers have no gradient
+            for value in (*args, *kwargs.values()):
+                if isinstance(value, TensorBase) and value._requires_grad:
+                    note_cut("to_integer", input, value)
     if process.changed and switches.dual_level >= 0:
         update_tangents(input, result)
     return input

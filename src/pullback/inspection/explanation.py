@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +19,7 @@ from pullback.graph.source_lines import SourceLine, source_line_of
 from pullback.inspection.left_out import held_by_optimizers, of_optimizer, unregistered
 from pullback.inspection.nodes import held_arrays, is_released, leaves_behind, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
+from pullback.inspection.statements import names_at, names_in_statement
 from pullback.modes.cuts import Cut, cuts
 from pullback.report import lines_html
 from pullback.tensor.tensor import Tensor
@@ -35,6 +35,8 @@ _WORDS = {
     "item": {"item", "tolist", "float", "int", "complex", "format", "print", "math"},
 }
 """The names that stand in a line which cuts by itself; others are inside of functions that cut no gradient of the user's."""
+_TO_NUMPY = {"numpy", "asarray", "asanyarray", "ascontiguousarray", "array", "from_numpy"}
+"""The names by which values go to NumPy after a `detach()` or `.data`."""
 
 _TEXTS = {
     "has_gradient": ("a gradient arrived: its .grad is not None", "Nothing is to be done."),
@@ -460,7 +462,7 @@ def _code_of(cut: Cut) -> str:
         return "argmax"
     if cut.kind == "to_integer":
         return "integer_cast"
-    if cut.kind == "detach" and cut.line is not None and "numpy" in _names_at(cut.line):
+    if cut.kind in ("detach", "data") and cut.line is not None and _TO_NUMPY & names_in_statement(cut.line):
         return "numpy"
     return cut.kind if cut.kind in _TEXTS else "non_differentiable"
 
@@ -468,17 +470,4 @@ def _code_of(cut: Cut) -> str:
 def _is_direct(cut: Cut) -> bool:
     """Whether the user's own line does it; `state_dict()` detaches too, and cuts nothing."""
     words = _WORDS.get(cut.kind)
-    return words is None or cut.line is None or bool(words & _names_at(cut.line))
-
-
-def _names_at(line: SourceLine) -> set[str]:
-    """The names that are read in the lines of an instruction."""
-    positions = list(line.code.co_positions())
-    first, last, *_ = positions[min(max(line.offset, 0) // 2, len(positions) - 1)]
-    names: set[str] = set()
-    for instruction in dis.get_instructions(line.code):
-        place = instruction.positions
-        number = None if place is None else place.lineno
-        if number is not None and first is not None and last is not None and first <= number <= last:
-            names.add(str(instruction.argval))
-    return names
+    return words is None or cut.line is None or bool(words & names_at(cut.line))
