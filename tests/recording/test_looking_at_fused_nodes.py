@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -83,3 +85,39 @@ def test_threads_that_look_at_once_see_the_same_steps(monkeypatch: pytest.Monkey
         thread.join()
     assert len(seen) == 4
     assert all(edges == seen[0] for edges in seen)
+
+
+def look_through(node: Any) -> None:
+    for following, _ in node.next_functions:
+        if following is not None:
+            look_through(following)
+
+
+@pytest.fixture
+def threads_change_often() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.usefixtures("threads_change_often")
+def test_a_pass_has_its_gradients_while_another_thread_looks(create_graph: bool) -> None:
+    weights = [(pullback.arange(9.0).reshape(3, 3) / 10 + i / 10).requires_grad_() for i in range(8)]
+    biases = [pullback.full((3,), 0.1, requires_grad=True) for _ in weights]
+
+    def loss() -> Tensor:
+        h = pullback.arange(6.0).reshape(2, 3) / 6
+        for weight, bias in zip(weights, biases, strict=True):
+            h = pullback.nn.functional.linear(h, weight, bias).tanh()
+        return h.sum()
+
+    expected = pullback.autograd.grad(loss(), [*weights, *biases])
+    for _ in range(100):
+        result = loss()
+        looking = threading.Thread(target=look_through, args=(result.grad_fn,))
+        looking.start()
+        actual = pullback.autograd.grad(result, [*weights, *biases], create_graph=create_graph)
+        looking.join()
+        assert all(pullback.allclose(a, e, atol=1e-5) for a, e in zip(actual, expected, strict=True))

@@ -298,8 +298,7 @@ class Engine:
                     if outcome is None:
                         results, edges = (), ()
                     else:
-                        results, fresh = outcome
-                        edges = task.edges_of_steps(node, edges)
+                        results, fresh, edges = outcome
                     continue
                 if grads[0] is None and all(g is None for g in grads):
                     results = (None,) * len(edges)
@@ -327,10 +326,10 @@ class Engine:
 
     def _run_carefully(
         self, task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[int]
-    ) -> tuple[Sequence[Any], tuple[int, ...]] | None:
+    ) -> tuple[Sequence[Any], tuple[int, ...], Edges] | None:
         """The general case: hooks, captures, accumulation, Tensors where they are needed.
 
-        Return the gradients and which of them are owned (Note [Owned gradients]), None where nothing goes on.
+        Return the gradients, which of them are owned (Note [Owned gradients]) and where they go; None where nothing does.
         """
         if process.log_nodes:
             shapes = ", ".join("None" if g is None else str(list(g.shape)) for g in grads)
@@ -344,10 +343,11 @@ class Engine:
         if isinstance(node, AccumulateGrad):
             self._accumulate(task, node, buffer)
             return None
-        edges = task.edges_of_steps(node, edges)
+        acting, edges = task.acting_for(node, edges)
         extra = node.extra
-        acting = node if extra is None or extra.outer is None else extra.outer  # see Note [Fused nodes]
         results = self._evaluate_guarded(task, acting, edges, grads)
+        if acting is not node and not task.keep_graph:
+            node.release_saved_tensors()  # what it kept for passes that were reading it: Note [Expansion]
         held = list(owned)
         owned[:] = [0] * len(owned)  # what saw a gradient may have kept it
         fresh = acting.fresh
@@ -366,7 +366,7 @@ class Engine:
         elif tensors:
             fresh = _held_here_alone(results)
             results = _as_values(results)
-        return results, fresh
+        return results, fresh, edges
 
     def _prepare(self, task: GraphTask, node: Node, buffer: InputBuffer) -> bool:
         """Hooks on the arriving gradients, captures, pre-hooks; False if the node itself need not run."""

@@ -104,13 +104,13 @@ class GraphTask:
             self.dependencies.clear()
             self.count_dependencies([root])
 
-    def count_steps(self, node: Node) -> None:
+    def count_steps(self, node: Node, outer: Node) -> None:
         """Count the steps of a fused node that expanded after this pass had begun. See Note [Fused nodes]."""
         assert node.extra is not None
         dependencies = self.dependencies
-        if all(edge is None or edge[0] in dependencies for edge in node.next_edges):
+        if all(edge is None or edge[0] in dependencies for edge in outer.next_edges):
             return
-        stack: list[Node] = [node]
+        stack: list[Node] = [outer]
         while stack:
             for edge in stack.pop().next_edges:
                 if edge is not None and edge[0] not in dependencies:
@@ -121,14 +121,18 @@ class GraphTask:
             if edge is not None:
                 dependencies[edge[0]] -= 1
         if self.exec_info is not None:
-            self._mark_senders(node, self.exec_info)
+            self._mark_senders(outer, self.exec_info)
 
-    def edges_of_steps(self, node: Node, edges: Edges) -> Edges:
-        """The edges along which a node sends: those of its steps, where it is fused and was looked at meanwhile."""
-        if node.extra is None or node.extra.outer is None:
-            return edges
-        self.count_steps(node)
-        return self.wanted_edges(node)
+    def acting_for(self, node: Node, edges: Edges) -> tuple[Node, Edges]:
+        """The node that runs and its edges: the outermost step, where a node is fused and was looked at meanwhile.
+
+        `edges` are those of the node, read before. Another thread may look at any time: see Note [Expansion].
+        """
+        outer: Node | None = None if node.extra is None else node.extra.outer
+        if outer is None:
+            return node, edges
+        self.count_steps(node, outer)
+        return outer, self.wanted_edges(outer)
 
     def capture(self, info: ExecInfo, grads: Sequence[Any], owned: Sequence[int]) -> None:
         """Keep the gradients that were asked for at a node; one that was added to in place is a Tensor of that version."""

@@ -120,15 +120,14 @@ def _run(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Depar
     if outcome is None:
         return Departure(node, (), ())
     results = tuple([grad.whole() if isinstance(grad, PartialGradient) else grad for grad in outcome[0]])
-    return Departure(node, task.edges_of_steps(node, edges), results)
+    return Departure(node, outcome[2], results)
 
 
 def _look(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Departure:
     """What a node would send."""
     if isinstance(node, AccumulateGrad):
         return Departure(node, (), ())
-    edges = task.edges_of_steps(node, task.wanted_edges(node))
-    acting = node if node.extra is None or node.extra.outer is None else node.extra.outer
+    acting, edges = task.acting_for(node, task.wanted_edges(node))
     with running_pass(task):
         results = engine._evaluate(task, acting, edges, list(grads))
     if acting.needs_tensors:

@@ -75,19 +75,44 @@ def expand(node: Node) -> None:
 
 
 def _put_steps(node: Node) -> None:
-    extra = node.require_extra()
+    from pullback.engine.engine import is_running  # lazy: above this layer
+
     edges = _record_steps(node)
     if node.fused != _ROUNDS_ALIKE:
         _note_steps()
     assert edges[0] is not None
     outer = edges[0][0]
     assert outer.name() == node.name(), "the outermost step has the name of the fused node"
-    extra.fused_edges = node.next_edges
     known = {edge[0] for edge in node.next_edges if edge is not None}
-    adjust_steps(node, steps_behind(edges, known))
-    extra.outer = outer if node.output_count == 1 else StepsOfResults(node, tuple(edges))
-    node.next_edges = extra.outer.next_edges
-    node.release_saved_tensors()
+    steps = steps_behind(edges, known)
+    adjust_steps(node, steps)
+    put_in_place(node, outer if node.output_count == 1 else StepsOfResults(node, tuple(edges)))
+    if recorded_node(node).released:
+        for step in steps:
+            step.release_saved_tensors()
+    elif not is_running():
+        node.release_saved_tensors()
+
+
+def put_in_place(node: Node, outer: Node) -> None:
+    """Let a node hand its work to the outermost of its steps.
+
+    # Note [Expansion]
+    Passes of other threads may run over the node meanwhile. What they do follows from one read of `outer`: whether the
+    node runs, with the edges that were read before, or the step, with its own. So `outer` is set before the edges change
+    and after what they were is noted. While any pass runs, the node keeps what it saved, for one that is reading it. What
+    the steps of such a node saved is released with the graph.
+    """
+    extra = node.require_extra()
+    extra.fused_edges = node.next_edges
+    extra.outer = outer
+    node.next_edges = outer.next_edges
+
+
+def edges_of(node: Node) -> Edges:
+    """Where a node leads past its own steps, if it has any. See Note [Expansion]."""
+    edges, extra = node.next_edges, node.extra
+    return edges if extra is None or extra.outer is None else tuple(extra.fused_edges)
 
 
 def _record_steps(node: Node) -> list[Edge | None]:

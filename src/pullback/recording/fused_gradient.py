@@ -16,7 +16,7 @@ from typing import Any
 
 from pullback.engine.engine import engine
 from pullback.graph.edge import Edge, Edges
-from pullback.graph.fused_node import adjust_steps, expanding, steps_behind
+from pullback.graph.fused_node import adjust_steps, edges_of, expanding, put_in_place, steps_behind
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, held_fields
 from pullback.graph.renamed_node import RenamedNode
@@ -111,8 +111,7 @@ class Application:
 
     def _inputs(self) -> Edges:
         """The edges of the operation itself, which leads to its steps once somebody has looked at it."""
-        extra = self.node.extra
-        return tuple(self.node.next_edges if extra is None or extra.outer is None else extra.fused_edges)
+        return edges_of(self.node)
 
     def _boundary(self) -> set[Node]:
         """The nodes that were there before: those of the gradients and of the inputs."""
@@ -184,10 +183,9 @@ class FusedGradient(RenamedNode):
         self.application = None
         if outer is None:
             outer = self.inner
-        extra = self.require_extra()
-        extra.fused_edges = self.next_edges
+        self.require_extra()  # passes that run look further from now on
         adjust_steps(self, steps_behind([(outer, 0)], boundary))
-        extra.outer, self.next_edges = outer, outer.next_edges
+        put_in_place(self, outer)
         self.__class__ = _class_of(outer.name())
 
     def release_saved_tensors(self) -> None:

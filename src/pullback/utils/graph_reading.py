@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from pullback.graph.fused_node import edges_of
+
 __all__ = ["Params", "inputs_of", "label_of", "layer_of", "names_of"]
 
 Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Any | None
@@ -23,9 +25,7 @@ def inputs_of(node: Any) -> list[Any]:
     """The nodes that a node sends gradients to."""
     if not getattr(node, "fused", ""):
         return [following for following, _ in node.next_functions if following is not None]
-    extra = node.extra
-    edges = node.next_edges if extra is None or extra.outer is None else extra.fused_edges
-    return [edge[0] for edge in edges if edge is not None]
+    return [edge[0] for edge in edges_of(node) if edge is not None]
 
 
 def layer_of(node: Any) -> str:
