@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import pullback
 from tests.compiling.comparison import CALLS, skipped, weights
 
@@ -104,3 +106,40 @@ def test_a_conjugated_view_of_what_is_written_to_follows() -> None:
     compiled(z)
     assert view.tolist() == [16 - 16j]
     assert z.tolist() == [16 + 16j]
+
+
+@pytest.mark.parametrize("write", ["fill_", "copy_", "index"])
+def test_numbers_that_are_written_one_after_the_other_are_all_written(write: str) -> None:
+    def fill(x: Any) -> Any:
+        results = []
+        for number in (2.0, 3, 4.5):
+            if write == "fill_":
+                x.fill_(number)
+            elif write == "copy_":
+                x.copy_(pullback.tensor(number))
+            else:
+                x[:] = number
+            results.append(x * 1)
+        return pullback.stack(results)
+
+    compiled = pullback.compile(fill)
+    for _ in range(4):
+        x = pullback.ones(2)
+        assert compiled(x).tolist() == [[2.0, 2.0], [3.0, 3.0], [4.5, 4.5]]
+        assert x.tolist() == [4.5, 4.5]
+
+
+def test_view_that_was_taken_in_no_grad_may_not_be_used_after_a_break_either() -> None:
+    def write(x: Any, value: Any) -> Any:
+        with pullback.no_grad():
+            part = x[:1]
+        x[x > 0] = value
+        return part
+
+    compiled = pullback.compile(write)
+    value = pullback.tensor(2.0, requires_grad=True)
+    for _ in range(4):
+        for function in (write, compiled):
+            part = function(pullback.ones(2), value)
+            with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+                part.grad_fn  # what raises

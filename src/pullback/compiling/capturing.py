@@ -178,15 +178,16 @@ class _Capturing:
     def _finish(self) -> None:
         made, recorder = self.made, self.recorder
         made.recorder = recorder
-        program = made.program
-        program.calls = recorder.program.calls
-        made.scalars = list(recorder.scalars.values())
-        made.conditions = recorder.followed.conditions
-        made.reads_numbers = recorder.followed.is_read
-        made.sizes = recorder.sizes if self.follows_sizes else None
-        tensors = recorder.program.inputs[: len(made.inputs)]
-        program.inputs = [*tensors, *[number for number, _ in made.scalars], *made.gradient_values]
-        program.writes = recorder.written_inputs()
+        self._give_back()
+        try:
+            self._describe()
+        except Exception as error:  # the call itself went well: its result is given, eagerly
+            recorder.stop(f"what was recorded cannot be described ({type(error).__name__}: {error})")
+            made.stops, made.breaks = recorder.stops, recorder.breaks
+
+    def _give_back(self) -> None:
+        """Let the result, and the `.grad`s of inputs, hold plain arrays and Python's own numbers."""
+        made = self.made
         leaves: list[Any] = []
         flatten(made.result, leaves)
         for leaf in leaves:
@@ -198,6 +199,18 @@ class _Capturing:
         for given in made.inputs:
             if given.tensor._grad is not None and is_traced(given.tensor._grad._array):
                 given.tensor._grad._array = plain(given.tensor._grad._array)
+
+    def _describe(self) -> None:
+        made, recorder = self.made, self.recorder
+        program = made.program
+        program.calls = recorder.program.calls
+        made.scalars = list(recorder.scalars.values())
+        made.conditions = recorder.followed.conditions
+        made.reads_numbers = recorder.followed.is_read
+        made.sizes = recorder.sizes if self.follows_sizes else None
+        tensors = recorder.program.inputs[: len(made.inputs)]
+        program.inputs = [*tensors, *[number for number, _ in made.scalars], *made.gradient_values]
+        program.writes = recorder.written_inputs()
         for place, given in enumerate(made.inputs):
             if given.tensor._requires_grad is not given.requires_grad:
                 recorder.stop("the function changes whether a tensor requires grad")

@@ -229,6 +229,8 @@ class Recorder:
                 return known[2]
         if not array.size:
             return value_of(array, plain(array))
+        if isinstance(array, _generic):  # its memory is made when one asks for it, and another's a moment later
+            array = as_array(array)
         block = self._block_of(array)
         if block is None:
             return self._constant(array)

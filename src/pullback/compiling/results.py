@@ -18,8 +18,8 @@ from pullback.compiling.structure import flatten
 from pullback.generated.registry import OPERATIONS
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, held_fields
-from pullback.modes.grad_mode import is_inference_mode_enabled
-from pullback.tensor.autograd_extra import DEFAULT
+from pullback.modes.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from pullback.tensor.autograd_extra import DEFAULT, INFERENCE, NO_GRAD
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase
 
@@ -144,6 +144,9 @@ class Results:
         view = None if leaf._extra is None else leaf._extra.view
         if source._requires_grad and view is not None and view.creation != DEFAULT:
             return False  # one of several, or of a custom function: it may not be modified
+        base_view = None if source._extra is None else source._extra.view
+        if view is not None and view.base is _base_of(source) and view.creation != _creation_now(base_view):
+            return False  # made while another grad mode was on: what may be done with it differs
         if view is not None and view.attr_version != version_of(leaf):
             return False  # modified since it was taken, which tells it from one that is taken now
         path = _path_of_views(gradient_edge(leaf), gradient_edge(source)) if leaf._requires_grad else []
@@ -178,6 +181,15 @@ class Results:
                 made.program.outputs.append(self._own_value(now._array))
             made.grads.append(Grad(place, self._indices[id(now)]))
         made.shown = len(made.program.outputs)
+
+
+def _creation_now(source: Any) -> int:
+    """How a view is created that is taken now; `source` tells of what it is taken of, if that is a view."""
+    if is_inference_mode_enabled():
+        return INFERENCE
+    if not is_grad_enabled():
+        return NO_GRAD
+    return DEFAULT if source is None else int(source.creation)
 
 
 def _base_of(tensor: Any) -> Any:
