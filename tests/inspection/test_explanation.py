@@ -186,6 +186,7 @@ SIBLINGS = [
     ("argmax", "i = body(w).nonzero()  # here\nloss = v[i].sum()"),
     ("argmax", "i = torch.bucketize(body(w), torch.arange(3.0))  # here\nloss = v[i.clamp(0, 2)].sum()"),
     ("comparison", "i = torch.isin(body(w), torch.ones(2))  # here\nloss = (v * i).sum()"),
+    ("new_parameter", "h = torch.nn.Parameter(body(w))  # here\nloss = (h * v).sum()"),
     ("numpy", "h = torch.from_numpy(\n    body(w)\n    .data  # here\n    .numpy()\n)\nloss = (h * v).sum()"),
     ("numpy", "import numpy\nh = numpy.asarray(w.detach())  # here\nloss = (torch.tensor(h) * v).sum()"),
     ("detach", "h = (\n    body(w)\n    .detach()  # here\n    .mul(v)\n)\nloss = h.sum()"),
@@ -202,6 +203,41 @@ def test_siblings_of_the_causes_are_told_with_their_lines(code: str, text: str) 
     assert explanation.code == code
     assert explanation.line is not None
     assert explanation.line.place == ("a program", line)
+
+
+FUNCTION = """
+class Act(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        kept = x + 1
+        return CODE
+    @staticmethod
+    def backward(ctx, grad):
+        return RESULT
+"""
+FUNCTIONS = [
+    ("has_gradient", "kept.sin()", "grad", "loss = (Act.apply(body(w)) * v).sum()"),
+    ("has_gradient", "torch.tensor(x.detach().numpy() * x.sum().item())", "grad", "loss = (Act.apply(w) * v).sum()"),
+    ("function_returned_none", "kept", "None", "h = Act.apply(body(w))  # here\nloss = (h * v).sum()"),
+    ("non_differentiable", "x.argsort()", "grad", "h = Act.apply(body(w))  # here\nloss = (h * v).sum()"),
+    ("no_grad", "x * w  # here", "grad", "loss = (Act.apply(v) * v).sum()"),
+]
+
+
+@pytest.mark.parametrize(("code", "forward", "result", "text"), FUNCTIONS)
+def test_the_forward_of_a_custom_function_is_told_apart_from_its_backward(
+    code: str, forward: str, result: str, text: str
+) -> None:
+    scope, line = run(FUNCTION.replace("CODE", forward).replace("RESULT", result) + text)
+    before = explain_grad(scope["w"])
+    scope["loss"].backward()
+    after, with_loss = explain_grad(scope["w"]), explain_grad(scope["w"], scope["loss"])
+    assert isinstance(before, Explanation)
+    assert isinstance(after, Explanation)
+    assert isinstance(with_loss, Explanation)
+    assert after.code == with_loss.code == code
+    assert (None if after.line is None else after.line.place[1]) == line
+    assert before.code == (code if code in ("non_differentiable", "no_grad") else "not_known")
 
 
 LOSSES = {

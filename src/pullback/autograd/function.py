@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from pullback.graph.history import adopt_switches, bump_version, gradient_edge, 
 from pullback.graph.node import begin_recording
 from pullback.graph.tangents import levels_of, without_tangents
 from pullback.graph.views import check_view_modification, make_view
+from pullback.modes.cuts import excuse, note_cut
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import intercept
 from pullback.modes.switches import process, resume_gradients, set_switch, suspend_gradients, switched, switches
@@ -211,6 +213,7 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
         begin_recording(ctx)
     inputs = tuple([without_tangents(a, 0) if isinstance(a, Tensor) else a for a in args]) if dual else args
     former, former_level = (switches.grad_mode, switches.forward_grad), switches.dual_level
+    excused = excuse(args) if records else None
     try:
         suspend_gradients()
         if dual:
@@ -225,6 +228,8 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
         if dual:
             set_switch("dual_level", former_level)
         resume_gradients(former)
+        if records:
+            excuse(excused)
     outputs = output if isinstance(output, tuple) else (output,)
     if dual:
         ctx.to_save, ctx.saved_for_forward = (
@@ -283,6 +288,8 @@ def _wrap_outputs(
             wrapped.append(_wrap_differentiable(ctx, output, original, number, dirty))
         else:
             wrapped.append(_wrap_constant(ctx, output, original, dirty))
+            if records:
+                note_cut(sys.intern(ctx.name().removesuffix("Backward")), wrapped[-1], *args)
     ctx.dirty_tensors = ctx.non_differentiable = ()  # a modified input leads back to this node: no cycle
     if records:
         ctx.store(wrapped)

@@ -15,6 +15,7 @@ from pullback.graph.node import Node
 from pullback.graph.removable_handle import RemovableHandle
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput, saved_tensor_handle, stale
 from pullback.graph.source_lines import freed
+from pullback.modes.cuts import note_withheld
 from pullback.modes.saved_tensor_hooks import current_hooks
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -253,6 +254,7 @@ class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
                     )
                 if result is None and self.needs_input_grad[position]:
                     self.withheld |= {len(kept)}
+                    note_withheld(self, len(kept))
                 kept.append(result)
             elif result is not None:
                 raise RuntimeError(

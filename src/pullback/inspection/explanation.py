@@ -27,11 +27,13 @@ from pullback.tensor.version_counter import InferenceVersion
 
 __all__ = ["Explanation", "Explanations", "explain_grad"]
 
-_KINDS = ("detach", "data", "no_grad", "inference_mode", "copy", "to_integer", "numpy", "item")
+_KINDS = ("detach", "data", "new_parameter", "no_grad", "inference_mode", "copy", "to_integer", "numpy", "item")
 """What cuts on purpose comes before what often only logs a value."""
+_WITHHELD = "function_returned_none"
 _WORDS = {
     "detach": {"detach", "detach_", "detach_copy", "numpy"},
     "data": {"data"},
+    "new_parameter": {"Parameter"},
     "item": {"item", "tolist", "float", "int", "complex", "format", "print", "math"},
 }
 """The names that stand in a line which cuts by itself; others are inside of functions that cut no gradient of the user's."""
@@ -96,6 +98,10 @@ _TEXTS = {
     ),
     "detach": ("detach() cut it off", "Leave the detach() out where the gradient is to flow."),
     "data": (".data cut it off", "Use the tensor itself in place of its .data."),
+    "new_parameter": (
+        "nn.Parameter() made a new leaf of it, which has no history",
+        "Compute with the tensor itself. A Parameter is made once, of values that nothing is learned behind.",
+    ),
     "no_grad": (
         "it was used where recording was off: under no_grad(), or in the forward of a custom Function",
         "Move the computation out of the no_grad() block, or wrap it in enable_grad().",
@@ -367,7 +373,7 @@ def _without_history(tensor: Tensor, is_result: bool) -> Explanation:
             return _of_cut(cut)
     if is_result and tensor._counter is None:
         for cut in known:
-            if cut.kind != "frozen" and _is_direct(cut):
+            if cut.kind not in ("frozen", _WITHHELD) and _is_direct(cut):
                 return _of_cut(cut, certain=False)
         frozen = next((cut.line for cut in known if cut.kind == "frozen"), None)
         found = Explanation("no_input_requires_grad", frozen, certain=frozen is None)
@@ -387,8 +393,9 @@ def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
         memory = {
             id(memory_of(array)) for node in nodes for _, value in saved_values(node) for array in held_arrays(value)
         }
+        order = (*_KINDS, _WITHHELD) if loss is not None else (_WITHHELD, *_KINDS)  # of another loss, perhaps
         found.sort(
-            key=lambda cut: (not _feeds(cut, memory), _KINDS.index(cut.kind) if cut.kind in _KINDS else len(_KINDS))
+            key=lambda cut: (not _feeds(cut, memory), order.index(cut.kind) if cut.kind in order else len(order))
         )
         return _of_cut(found[0], found[1:])
     if loss is None:
@@ -450,7 +457,8 @@ def _feeds(cut: Cut, memory: set[int]) -> bool:
 
 def _of_cut(cut: Cut, others: Iterable[Cut] = (), *, certain: bool = True) -> Explanation:
     code = _code_of(cut)
-    made = Explanation(code, cut.line, certain=certain, operation=cut.kind)
+    node = getattr(None if cut.result is None else cut.result(), "__name__", "that is called there")
+    made = Explanation(code, cut.line, certain=certain, operation=cut.kind, node=node)
     made.others = [other.line for other in others if other.line is not None and other.line is not cut.line]
     return made
 

@@ -8,11 +8,13 @@ a tenth of a microsecond and is made only where a gradient really ends: who reco
 nothing. The tensor that was cut may be gone when somebody asks, and its graph with it, so the leaves behind it are looked
 for at once; but a line that runs again and again does so only at its first 16 times, and its 32nd, 64th ... Where a
 mode records nothing, one note in 64 is made after the first 4096: an evaluation that goes on repeats lines that are known.
-Where source lines are off, nothing is noted.
+Where source lines are off, nothing is noted. The forward of a custom Function records nothing, but its node hands the
+gradients of its arguments on: they are excused meanwhile.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -32,7 +34,7 @@ class Cut(NamedTuple):
     source: Callable[[], Any] | None
     """A weak reference to the tensor that requires grad, where it is a leaf."""
     result: Callable[[], Any] | None
-    """A weak reference to what was made of it, where it is a tensor."""
+    """A weak reference to what was made of it, where it is a tensor; to the class of a node whose backward gave None."""
     leaves: tuple[Callable[[], Any], ...] | None
     """Weak references to the leaves that the source depends on, where it is not a leaf itself."""
 
@@ -68,7 +70,10 @@ def leaves_of(tensor: Any, former: tuple[Any, ...] | None = None) -> tuple[Any, 
     """Weak references to the leaves that a tensor depends on, added to those known before; at most `_NODES` nodes."""
     found = dict.fromkeys(former or ())
     node = _node_of(tensor)
-    stack = [] if node is None else [node]
+    return _leaves_behind(found, [] if node is None else [node])
+
+
+def _leaves_behind(found: dict[Any, None], stack: list[Any]) -> tuple[Any, ...]:
     seen = set(stack)
     while stack and len(seen) < _NODES:
         node = stack.pop()
@@ -81,11 +86,29 @@ def leaves_of(tensor: Any, former: tuple[Any, ...] | None = None) -> tuple[Any, 
     return tuple([reference for reference in found if reference() is not None])
 
 
+class _State(threading.local):
+    excused: tuple[Any, ...] | None = None
+
+
+_state = _State()
+
+
+def _excuse(tensors: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    former, _state.excused = _state.excused, tensors
+    return former
+
+
+excuse: Callable[[tuple[Any, ...] | None], tuple[Any, ...] | None] = getattr(notes, "excuse", _excuse)
+"""Note no cut of these tensors in this thread from here on, None: of all again. Returns what was excused before."""
+
+
 def _note_cut(kind: str | None, result: Any, *inputs: Any) -> bool:
     line = source_line()
     if line is None:
         return False
     for source in inputs:
+        if any(source is one for one in _state.excused or ()):
+            continue
         if len(inputs) == 1 or getattr(source, "_requires_grad", False):
             _put(kind or ("inference_mode" if switches.inference_mode else "no_grad"), line, result, source)
     return False
@@ -99,14 +122,44 @@ def _put(kind: str, line: SourceLine, result: Any, source: Any) -> None:
     leaves = None if node is None else leaves_of(source)
     leaf = _reference(source) if node is None else None
     _noted[key] = (_count, kind, line, leaf, _reference(result), leaves)
-    if len(_noted) > _LIMIT:
-        del _noted[next(iter(_noted))]
+    _forget_oldest()
 
 
 def repeat_cut(kind: str, line: SourceLine, source: Any) -> None:
     """Note that a compiled function cut off an argument, as its Python did when it was recorded."""
     if source_lines_wanted():
         _put(kind, line, None, source)
+
+
+def note_withheld(node: Any, position: int) -> None:
+    """Note that the backward of a custom Function returned None for an input that requires grad."""
+    global _count
+    line, edge = node.source, node.next_edges[position]
+    if line is None or edge is None:
+        return
+    _count += 1
+    leaf = getattr(edge[0], "variable", None)
+    key = ("function_returned_none", line.code, line.offset, id(leaf))
+    former = _noted.pop(key, None)
+    if leaf is not None:
+        source, leaves = _reference(leaf), None
+    else:  # a walk at the first passes alone, as for other notes
+        hits = _withheld[key] = _withheld.get(key, 0) + 1
+        source, leaves = None, former[5] if former is not None else None
+        if leaves is None or hits <= 16 or not hits & (hits - 1):
+            leaves = _leaves_behind(dict.fromkeys(leaves or ()), [edge[0]])
+    _noted[key] = (_count, "function_returned_none", line, source, _reference(type(node)), leaves)
+    _forget_oldest()
+
+
+_withheld: dict[Any, int] = {}
+
+
+def _forget_oldest() -> None:
+    if len(_noted) > _LIMIT:
+        oldest = next(iter(_noted))
+        del _noted[oldest]
+        _withheld.pop(oldest, None)
 
 
 note_cut: Callable[..., bool] = getattr(notes, "note_cut", _note_cut)
@@ -128,5 +181,6 @@ def cuts() -> list[Cut]:
 def clear_cuts() -> None:
     """Forget all."""
     _noted.clear()
+    _withheld.clear()
     if notes is not None:
         notes.clear_cuts()

@@ -17,6 +17,7 @@ typedef struct {
 } Cut;
 
 static Cut cuts[CUTS];
+static THREAD_LOCAL PyObject *excused; /* a tuple: what is not noted, since a node hands its gradient on; or NULL */
 static unsigned long long noted;
 static PyObject *switches;  /* pullback.modes.switches.switches */
 static PyObject *leaves_of; /* leaves_of(tensor, former): weak references to the leaves that the tensor depends on */
@@ -151,6 +152,24 @@ static inline int is_left_out(PyObject *kind)
     return kind == Py_None && met_in_modes++ >= 4096 && met_in_modes % 64;
 }
 
+static inline int is_excused(PyObject *given)
+{
+    for (Py_ssize_t i = 0; excused && i < PyTuple_GET_SIZE(excused); i++)
+        if (PyTuple_GET_ITEM(excused, i) == given)
+            return 1;
+    return 0;
+}
+
+/* Sets what is excused in this thread; the former tuple, or None. */
+static PyObject *excuse(PyObject *Py_UNUSED(module), PyObject *tensors)
+{
+    if (tensors != Py_None && !PyTuple_Check(tensors))
+        return PyErr_Format(PyExc_TypeError, "excuse() takes a tuple or None");
+    PyObject *former = excused ? excused : Py_NewRef(Py_None); /* this thread's reference goes to the caller */
+    excused = tensors == Py_None ? NULL : Py_NewRef(tensors);
+    return former;
+}
+
 static PyObject *note_cut(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     if (count < 3 || !switches)
@@ -164,6 +183,8 @@ static PyObject *note_cut(PyObject *Py_UNUSED(module), PyObject *const *argument
         /* Of one input the caller knows it. Numbers are asked for no attribute: an exception takes longer than the rest. */
         if (count > 3 && (given == Py_None || PyFloat_CheckExact(given) || PyLong_CheckExact(given) ||
                           !is_true(given, requires_grad_name)))
+            continue;
+        if (is_excused(given))
             continue;
         if (kind == Py_None)
             kind = is_true(switches, inference_name) ? inference_mode : no_grad;
@@ -222,6 +243,7 @@ PyMethodDef cut_methods[] = {
     {"note_cut", (PyCFunction)(void (*)(void))note_cut, METH_FASTCALL,
      "note_cut(kind, result, *inputs): note the one input, or those of several that require grad; kind None: recording is\n"
      "off. Always False."},
+    {"excuse", excuse, METH_O, "excuse(tensors): a tuple of what is not noted in this thread, or None; the former one."},
     {"list_cuts", list_cuts, METH_NOARGS, "The fields of modes.cuts.Cut for each, in no order."},
     {"clear_cuts", clear_cuts, METH_NOARGS, "Forget all."},
     {"bind_cuts", bind_cuts, METH_VARARGS,

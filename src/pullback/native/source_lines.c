@@ -27,12 +27,6 @@
 #endif
 #include <structmember.h>
 
-#ifdef _MSC_VER
-#define THREAD_LOCAL __declspec(thread)
-#else
-#define THREAD_LOCAL _Thread_local
-#endif
-
 #define CODES 8192 /* powers of two */
 #define LINES 8192
 #define PATHS 1024

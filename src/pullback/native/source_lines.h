@@ -4,6 +4,12 @@
 
 #include <Python.h>
 
+#ifdef _MSC_VER
+#define THREAD_LOCAL __declspec(thread)
+#else
+#define THREAD_LOCAL _Thread_local
+#endif
+
 extern PyMethodDef source_line_methods[];
 extern PyMethodDef cut_methods[];
 extern PyMethodDef pass_methods[];

@@ -8,6 +8,7 @@ from typing import Any
 from pullback import creation
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import get_default_dtype, is_float_or_complex
+from pullback.modes.cuts import note_cut
 from pullback.overrides import as_subclass
 from pullback.tensor.foreign_arguments import PLAIN
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
@@ -30,6 +31,8 @@ def _adopt(kind: type, data: Tensor, requires_grad: bool) -> Any:
     made._counter = data._counter
     made._made_in = data._made_in
     made._requires_grad = bool(requires_grad)
+    if data._requires_grad:
+        note_cut("new_parameter", made, data)
     return made
 
 
