@@ -18,6 +18,7 @@ TypeError, ValueError, IndexError, NotImplementedError: as in Python
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from pullback.facts import fact_of
@@ -157,7 +158,20 @@ def not_a_tensor(function: str, argument: str, position: int, value: object) -> 
 
 def is_pytorch_tensor(value: object) -> bool:
     """Whether `value` is a tensor of an installed PyTorch, not of pullback under its name."""
-    return any(base.__module__ == "torch._C" for base in type(value).__mro__)
+    return _is_pytorch_tensor_class(type(value))
+
+
+def _is_pytorch_tensor_class(kind: type) -> bool:
+    return any(base.__module__ == "torch._C" for base in kind.__mro__)
+
+
+def kind_of(value: object) -> str:
+    """The name of a value's type; with the library, where that is an installed PyTorch: `Tensor` would say nothing."""
+    kind = type(value)
+    if kind.__module__.partition(".")[0] == "torch" and "torch" in sys.modules:
+        is_installed = _is_pytorch_tensor_class(getattr(sys.modules["torch"], "Tensor", object))
+        return f"torch.{kind.__name__} (of the installed PyTorch)" if is_installed else kind.__name__
+    return kind.__name__
 
 
 def mixed_libraries(function: str) -> TypeError:
@@ -175,7 +189,7 @@ def wrong_type(function: str, argument: str, position: int | None, expected: str
     if expected == "tuple of Tensors" and isinstance(value, (tuple, list)):
         return _wrong_element(position, value)
     place = "" if position is None else f" (position {position})"
-    found = f"not {type(value).__name__}"
+    found = f"not {kind_of(value)}"
     if expected == "tuple of ints" and isinstance(value, (tuple, list)):
         wrong = next((i for i, element in enumerate(value) if not hasattr(element, "__index__")), 0)
         found = f"but found element of type {type(value[wrong]).__name__} at pos {wrong}"

@@ -30,6 +30,20 @@ CALLS: list[Callable[[Any, Any], Any]] = [
     lambda t, p: pullback.nn.Linear(2, 2)(t),
     lambda t, p: torch.nn.Linear(2, 2)(p),
     lambda t, p: pullback.ones(2, requires_grad=True).mul(2).backward(t),
+    lambda t, p: pullback.nn.Parameter(t),
+    lambda t, p: pullback.distributions.Normal(t, p),
+]
+PLACES: list[Callable[[Any, Any], Any]] = [
+    lambda t, p: setattr(p, "grad", t),
+    lambda t, p: setattr(p, "data", t),
+    lambda t, p: pullback.autograd.grad(p.sum(), t),
+    lambda t, p: pullback.optim.SGD([t]),
+    lambda t, p: pullback.nn.Module().register_buffer("b", t),
+    lambda t, p: setattr(pullback.nn.Linear(1, 1), "weight", t),
+    lambda t, p: pullback.func.grad(pullback.sum)(t),
+    lambda t, p: pullback.utils.data.default_collate([t]),
+    lambda t, p: pullback.zeros(2, dtype=t.dtype),
+    lambda t, p: pullback.zeros(2, device=t.device),
 ]
 
 
@@ -49,3 +63,9 @@ def test_functions_name_both_libraries(call: Callable[[Any, Any], Any]) -> None:
 
 def test_values_of_pytorch_can_be_copied() -> None:
     assert pullback.tensor(torch.ones(2)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_only_the_library_tells_apart_is_named_with_it(place: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises((TypeError, ValueError, RuntimeError), match=r"torch\.\w+ \(of the installed PyTorch\)"):
+        place(torch.ones(2), pullback.ones(2, requires_grad=True))

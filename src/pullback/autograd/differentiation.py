@@ -12,7 +12,7 @@ from pullback.backend.layout import preserve_format
 from pullback.backend.sparse_array import SparseArray
 from pullback.engine.engine import as_tensor, engine
 from pullback.engine.validation import on_device
-from pullback.errors import NoGradientError, is_pytorch_tensor, mixed_libraries
+from pullback.errors import NoGradientError, is_pytorch_tensor, kind_of, mixed_libraries
 from pullback.graph.edge import Edge
 from pullback.graph.former_shape import FormerShape
 from pullback.graph.gradient_edge import GradientEdge
@@ -235,7 +235,7 @@ def wanted_nodes(inputs: Any) -> list[Node]:
 
 def not_an_input(value: Any) -> RuntimeError:
     """The error of `inputs` that hold something else than tensors."""
-    return RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
+    return RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {kind_of(value)}")
 
 
 def _accumulating_node(value: Any) -> Node:
@@ -448,7 +448,7 @@ def _root_metadata(root: Any) -> tuple[Any, Any]:
         return root._array.shape, root._array.dtype
     except AttributeError:
         raise AssertionError(
-            f"Expected output to be a torch.Tensor or a GradientEdge, but got {type(root).__name__}"
+            f"Expected output to be a torch.Tensor or a GradientEdge, but got {kind_of(root)}"
         ) from None
 
 

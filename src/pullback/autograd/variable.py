@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.autograd.execution_engine import _EngineBase
+from pullback.errors import kind_of
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
@@ -29,7 +30,7 @@ class Variable(metaclass=VariableMeta):
         if data is None:
             data = Tensor()
         if not isinstance(data, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+            raise TypeError(f"Variable data has to be a tensor, but got {kind_of(data)}")
         if volatile:
             warn_user("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
         result = data.detach()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from pullback.errors import kind_of
 from pullback.typing import Array
 
 _KNOWN = (
@@ -35,7 +36,7 @@ class device:
         if isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         if not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {kind_of(type)}")
         name, colon, number = type.partition(":")
         is_known = name in _KNOWN.split(", ") or name in _libraries
         if not is_known or (colon and not number.isdigit()):

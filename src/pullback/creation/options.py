@@ -10,7 +10,7 @@ from pullback.backend.device import device_of, move_array, usable_device
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
 from pullback.backend.meta_array import as_meta
 from pullback.backend.naming import display_namespace
-from pullback.errors import no_memory, not_a_bool, wrong_type
+from pullback.errors import kind_of, no_memory, not_a_bool, wrong_type
 from pullback.graph.in_place import write_out
 from pullback.modes.function_modes import is_told, tell_modes
 from pullback.modes.guards import guarded
@@ -93,7 +93,7 @@ def dtype_option(function: str, value: Any, out: Any = None) -> Any:
         wanted = as_numpy_dtype(value)
     except TypeError:
         raise TypeError(
-            f"{function}(): argument 'dtype' must be {display_namespace()}.dtype, not {type(value).__name__}"
+            f"{function}(): argument 'dtype' must be {display_namespace()}.dtype, not {kind_of(value)}"
         ) from None
     if not isinstance(out, Tensor):
         return wanted

@@ -13,6 +13,7 @@ import pullback.functions as F
 from pullback import creation
 from pullback.autograd.grad_mode import enable_grad
 from pullback.backend.dtype import finfo, get_default_dtype
+from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.tensor.tensor import Tensor
 
 euler_constant = 0.57721566490153286060
@@ -25,6 +26,8 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     >>> broadcast_all(1.0, pullback.zeros(2))
     (tensor([1., 1.]), tensor([0., 0.]))
     """
+    if any(is_pytorch_tensor(value) for value in values):
+        raise mixed_libraries("broadcast_all")
     if not all(is_tensor_like(value) or isinstance(value, Number) for value in values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."

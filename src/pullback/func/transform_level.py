@@ -16,6 +16,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.dtype import is_float_or_complex
 from pullback.engine.engine import engine
+from pullback.errors import is_pytorch_tensor, kind_of
 from pullback.func.batched_tensor import (
     BatchedTensor,
     innermost,
@@ -101,7 +102,8 @@ def above_levels(tensor: Any, levels: Sequence[VmapLevel]) -> Any:
 def track(value: Any, transform: Transform) -> Any:
     """An alias of an input at a place of its own in the graph."""
     if not isinstance(value, Tensor):
-        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+        found = kind_of(value) if is_pytorch_tensor(value) else type(value)
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {found}")
     places = places_of(value)
     levels = active_levels()
     if [level for level, _ in places] == levels:

@@ -8,6 +8,7 @@ from typing import Any
 from pullback import creation
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import get_default_dtype, is_float_or_complex
+from pullback.errors import is_pytorch_tensor, mixed_libraries
 from pullback.modes.cuts import note_cut
 from pullback.overrides import as_subclass
 from pullback.tensor.foreign_arguments import PLAIN
@@ -60,6 +61,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = creation.empty(0)
+        if is_pytorch_tensor(data):
+            raise mixed_libraries("Parameter")
         is_plain = type(data) is Tensor or type(data) is Parameter
         if is_plain and (data._extra is None or not data._extra.inference):
             return _adopt(cls, data, requires_grad)

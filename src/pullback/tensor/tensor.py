@@ -16,7 +16,7 @@ from pullback.backend.array_module import element_strides, ndarray, storage_offs
 from pullback.backend.device import CPU, device, device_of, lie_apart
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
-from pullback.errors import captured_modification, refused_call, wrong_type
+from pullback.errors import captured_modification, kind_of, refused_call, wrong_type
 from pullback.modes.cuts import note_cut
 from pullback.modes.interception import (
     dispatch,
@@ -530,7 +530,7 @@ class Tensor(TensorBase):
     @data.setter
     def data(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise TypeError(f"Variable data has to be a tensor, but got {kind_of(value)}")
         if self._requires_grad and not is_float_or_complex(value._array.dtype):
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if not may_take_data(self, value):
@@ -766,7 +766,7 @@ def _raise_dim(dim: int, ndim: int) -> NoReturn:
 
 def _check_assigned_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind_of(value)}")
     if value is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     extra = tensor._extra

@@ -17,6 +17,7 @@ import numpy as np
 from pullback.backend.device import device as Device
 from pullback.backend.device import find_library, usable_device
 from pullback.backend.random.engine import engine_memory, fill_words, memory_of_loops
+from pullback.errors import kind_of
 from pullback.native.locks import process_lock
 from pullback.typing import Array
 
@@ -149,7 +150,7 @@ class Generator:
     def unpack_state(self, state: Any) -> None:
         """Take over the state's bytes. See Note [Layout of a generator's state]."""
         if not isinstance(state, np.ndarray):
-            raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+            raise TypeError(f"expected a torch.ByteTensor, but got {kind_of(state)}")
         if state.dtype != np.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor, but its elements are {state.dtype}")
         if state.size != _STATE.itemsize:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.errors import is_pytorch_tensor, kind_of
 from pullback.tensor.tensor import Tensor, describe_type
 
 
@@ -11,6 +12,8 @@ def typename(obj: Any) -> str:
     """The type of `obj` in PyTorch's words: `torch.FloatTensor`, `int`, `torch.nn.modules.linear.Linear`."""
     if isinstance(obj, Tensor):
         return describe_type(obj)
+    if is_pytorch_tensor(obj):
+        return kind_of(obj)
     kind = obj if isinstance(obj, type) else type(obj)
     module = getattr(obj, "__module__", None) or kind.__module__
     name = getattr(obj, "__qualname__", kind.__qualname__)

@@ -10,6 +10,7 @@ import pullback
 from pullback.backend import numpy_objects
 from pullback.backend.dtype import float64
 from pullback.creation import as_tensor, tensor
+from pullback.errors import is_pytorch_tensor, kind_of
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
@@ -56,7 +57,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
         return type(element)(*(collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=False)))
     if isinstance(element, Sequence):
         return _collate_sequences(batch, collate_fn_map)
-    raise TypeError(_UNSUPPORTED.format(type(element)))
+    raise TypeError(_UNSUPPORTED.format(kind_of(element) if is_pytorch_tensor(element) else type(element)))
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
