@@ -17,10 +17,15 @@ from pullback import distributed as dist
 from pullback.distributed import checkpoint as dcp
 from pullback.distributed.checkpoint.filesystem import FileSystemWriter
 from pullback.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
-from pullback.distributed.tensor.dtensor import distribute_tensor
+from pullback.distributed.tensor import Shard, distribute_tensor
 from pullback.serialization.safetensors import load_file
 
 RANK = int(os.environ.get("RANK", 0))
+
+
+def divided(tensor: Any) -> Any:
+    """The tensor, divided by its rows."""
+    return distribute_tensor(tensor, placements=[Shard(0)])
 
 
 @contextmanager
@@ -47,13 +52,13 @@ class _FullDisk(FileSystemWriter):
 def check_a_divided_tensor_is_written_in_parts_and_read_whole() -> None:
     with shared_folder() as folder:
         whole = pullback.arange(10.0).reshape(5, 2)
-        found: Any = dcp.save({"weight": distribute_tensor(whole), "step": 7}, checkpoint_id=folder)
+        found: Any = dcp.save({"weight": divided(whole), "step": 7}, checkpoint_id=folder)
         assert [chunk.sizes[0] for chunk in found.state_dict_metadata["weight"].chunks] == [3, 2]
         state: dict[str, Any] = {"weight": pullback.zeros(5, 2), "step": 0}
         dcp.load(state, checkpoint_id=folder)
         assert pullback.equal(state["weight"], whole)
         assert state["step"] == 7
-        parts = {"weight": distribute_tensor(pullback.zeros(5, 2))}
+        parts = {"weight": divided(pullback.zeros(5, 2))}
         dcp.load(parts, checkpoint_id=folder)
         assert pullback.equal(parts["weight"].full_tensor(), whole)
 
@@ -67,15 +72,15 @@ def check_what_all_ranks_hold_is_written_once_by_ranks_in_turn() -> None:
 
 def check_a_rank_that_cannot_write_fails_on_all_and_leaves_the_former_checkpoint() -> None:
     with shared_folder() as folder:
-        dcp.save({"weight": distribute_tensor(pullback.ones(4)), "step": 1}, checkpoint_id=folder)
+        dcp.save({"weight": divided(pullback.ones(4)), "step": 1}, checkpoint_id=folder)
         dist.barrier()
         before = sorted(os.listdir(folder))
         with pytest.raises(dcp.CheckpointException, match="rank 1: OSError: No space left") as caught:
-            dcp.save({"weight": distribute_tensor(pullback.zeros(4)), "step": 2}, storage_writer=_FullDisk(folder))
+            dcp.save({"weight": divided(pullback.zeros(4)), "step": 2}, storage_writer=_FullDisk(folder))
         assert list(caught.value.failures) == [1]
         dist.barrier()
         assert sorted(os.listdir(folder)) == before
-        state: dict[str, Any] = {"weight": distribute_tensor(pullback.zeros(4)), "step": 0}
+        state: dict[str, Any] = {"weight": divided(pullback.zeros(4)), "step": 0}
         dcp.load(state, checkpoint_id=folder)
         assert (state["weight"].full_tensor().tolist(), state["step"]) == ([1.0] * 4, 1)
 
@@ -100,10 +105,10 @@ class _Recorded(dcp.DefaultSavePlanner):
 def check_a_planner_of_ones_own_plans_on_rank_0_and_writes_on_all() -> None:
     with shared_folder() as folder:
         planner = _Recorded()
-        state: dict[str, Any] = {"weight": distribute_tensor(pullback.ones(4)), "bias": pullback.ones(2), "step": 3}
+        state: dict[str, Any] = {"weight": divided(pullback.ones(4)), "bias": pullback.ones(2), "step": 3}
         dcp.save(state, checkpoint_id=folder, planner=planner)
         assert planner.calls == (["global plan of 2", "weight", "bias", "step"] if RANK == 0 else ["weight"])
-        state = {"weight": distribute_tensor(pullback.zeros(4)), "bias": pullback.zeros(2), "step": 0}
+        state = {"weight": divided(pullback.zeros(4)), "bias": pullback.zeros(2), "step": 0}
         dcp.load(state, checkpoint_id=folder)
         assert state["weight"].full_tensor().tolist() == [0.5] * 4
         assert (state["bias"].tolist(), state["step"]) == ([0.5, 0.5], 3)
@@ -119,7 +124,7 @@ def check_a_rank_that_cannot_load_fails_on_all() -> None:
 def check_a_state_is_saved_in_a_thread_while_the_program_goes_on() -> None:
     with shared_folder() as folder:
         weight = pullback.ones(4)
-        saved = dcp.async_save({"weight": distribute_tensor(weight), "bias": weight}, checkpoint_id=folder)
+        saved = dcp.async_save({"weight": divided(weight), "bias": weight}, checkpoint_id=folder)
         weight.zero_()
         dist.all_reduce(weight)
         saved.result(120)
@@ -133,7 +138,7 @@ def check_another_process_writes_what_each_rank_holds() -> None:
     with shared_folder() as folder:
         weight = pullback.arange(4.0)
         saved = dcp.async_save(
-            {"weight": distribute_tensor(weight), "bias": weight}, checkpoint_id=folder,
+            {"weight": divided(weight), "bias": weight}, checkpoint_id=folder,
             async_checkpointer_type=AsyncCheckpointerType.PROCESS,
         )  # fmt: skip
         dist.all_reduce(weight)
@@ -145,7 +150,7 @@ def check_another_process_writes_what_each_rank_holds() -> None:
 
 def check_ranks_write_safetensors_files_that_become_whole() -> None:
     with shared_folder() as folder:
-        state = {"weight": distribute_tensor(pullback.arange(6.0)), "bias": pullback.ones(2)}
+        state = {"weight": divided(pullback.arange(6.0)), "bias": pullback.ones(2)}
         with pytest.raises(dcp.CheckpointException, match="several ranks have something to write"):
             dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(folder))
         dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(folder, save_distributed=True))

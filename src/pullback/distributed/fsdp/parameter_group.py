@@ -22,7 +22,7 @@ from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh
 from pullback.distributed.fsdp.policies import MixedPrecisionPolicy
 from pullback.distributed.reduce_operation import RedOpType, ReduceOp
-from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor, rows_of
+from pullback.distributed.tensor.dtensor import DTensor, keep_part, rows_of
 from pullback.distributed.tensor.placement_types import Replicate, Shard
 from pullback.engine.engine import engine
 from pullback.native import silent
@@ -102,7 +102,7 @@ class ParameterGroup:
             raise NotImplementedError(
                 f"FSDP does not support uneven sharding on dim {dim}: {shaped.shape} (world size: {ranks})"
             )
-        shard = distribute_tensor(shaped, self._mesh, (*[Replicate()] * (self._mesh.ndim - 1), Shard(dim)))
+        shard = keep_part(shaped.detach(), self._mesh, (*[Replicate()] * (self._mesh.ndim - 1), Shard(dim)))
         shard._is_param = True
         shard.requires_grad_(parameter.requires_grad)
         rows = -(-shaped.shape[dim] // ranks)

@@ -13,26 +13,24 @@ from pullback.backend.layout import contiguous_format
 from pullback.distributed import collectives
 from pullback.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pullback.distributed.process_group import ProcessGroup, get_world_size
-from pullback.distributed.tensor.placement_types import Placement, Replicate, Shard
+from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from pullback.distributed.tensor.redistribution import (
+    Alias,
+    Placements,
+    Redistribute,
+    gather_parts,
+    move,
+    placements_of_gradient,
+    rows_of,
+)
 from pullback.tensor.foreign_arguments import PLAIN
 from pullback.tensor.size import Size
-from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor
-from pullback.tensor.tensor_base import TensorBase
+from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor, wrap_dim
+from pullback.tensor.tensor_base import TensorBase, copy_state
 from pullback.tensor.version_counter import VersionCounter
 from pullback.typing import Array
 
-__all__ = ["DTensor", "distribute_tensor", "rows_of"]
-
-
-def rows_of(length: int, ranks: int, rank: int) -> tuple[int, int]:
-    """The first row and the number of rows that a rank holds of `length`: even parts, the last ones smaller.
-
-    >>> [rows_of(5, 3, rank) for rank in range(3)]
-    [(0, 2), (2, 2), (4, 1)]
-    """
-    size = -(-length // ranks)
-    start = min(rank * size, length)
-    return start, min(size, length - start)
+__all__ = ["DTensor", "distribute_tensor", "gather_parts", "placed", "rows_of"]
 
 
 class DTensor(Tensor):
@@ -89,20 +87,95 @@ class DTensor(Tensor):
         """The dimension along which it is divided; 0 where every rank has all of it."""
         return next((placement.dim for placement in self.placements if isinstance(placement, Shard)), 0)
 
+    @staticmethod
+    def from_local(
+        local_tensor: Any, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
+        run_check: bool = False, shape: Any = None, stride: Any = None, grad_placements: Any = None,
+    ) -> DTensor:  # fmt: skip
+        """The tensor of which every rank has `local_tensor`; parts of different sizes need the `shape` of the whole.
+
+        With `run_check`, ranks that are to have the same take it from the first of them.
+        """
+        mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
+        how = normalized(placements, mesh, local_tensor.ndim, Replicate())
+        if (shape is None) != (stride is None):
+            raise RuntimeError(
+                f"Found shape:{shape}, stride:{stride}. Please pass both shape and stride at the same time."
+            )
+        whole = list(local_tensor.shape) if shape is None else list(shape)
+        for index, placement in enumerate(how):
+            if shape is None and isinstance(placement, Shard):
+                whole[placement.dim] *= mesh.size(index)
+            if run_check and isinstance(placement, Replicate):
+                collectives.broadcast(local_tensor, group=mesh.get_group(index), group_src=0)
+        grads = how if grad_placements is None else normalized(grad_placements, mesh, local_tensor.ndim)
+        lies = (tuple(whole), mesh, placements_of_gradient(how), placements_of_gradient(grads))
+        return placed(Alias.apply(local_tensor, *lies), whole, mesh, how)
+
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
-        """The part of this rank, in the same memory."""
+        """The part of this rank, in the same memory; `grad_placements` if its gradient will lie in another way."""
+        if self._requires_grad or self._has_edge():
+            own = placements_of_gradient(self.placements)
+            grads = own if grad_placements is None else normalized(grad_placements, self.device_mesh, len(self._whole))
+            local: Tensor = Alias.apply(self, tuple(self._whole), self.device_mesh, grads, own)
+            return local
         local = new_tensor(self._array)
         if self._counter is None:
             self._counter = VersionCounter()
         local._counter = self._counter
         return local
 
+    @property
+    def _local_tensor(self) -> Tensor:
+        return self.detach().to_local()
+
+    def redistribute(
+        self, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
+        async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None,
+    ) -> DTensor:  # fmt: skip
+        """The same tensor, lying in another way. All ranks must call it."""
+        if placements is None:
+            raise RuntimeError("placements is needed for redistribute!")
+        if device_mesh is not None and device_mesh != self.device_mesh:
+            raise NotImplementedError("Cross device mesh comm not supported yet!")
+        if forward_dtype is not None or backward_dtype is not None:
+            raise NotImplementedError(
+                "redistribute(forward_dtype=..., backward_dtype=...): convert with .to(dtype) instead"
+            )
+        target = normalized(placements, self.device_mesh, len(self._whole))
+        for old, new in zip(self.placements, target, strict=True):
+            if isinstance(new, Partial) and old != new:
+                raise RuntimeError(
+                    f"Can not redistribute from {old} to {new}, redistributing to Partial is for internal use only!"
+                )
+        local = Redistribute.apply(self, tuple(self._whole), self.device_mesh, self.placements, target)
+        return placed(local, self._whole, self.device_mesh, target)
+
     def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
         """The whole, on every rank. All ranks must call it."""
-        group = self.shard_group()
-        if group is None:
-            return self.to_local().clone()
-        return gather_parts(self._array, self._whole, group, self.shard_dim())
+        everywhere = (Replicate(),) * self.device_mesh.ndim
+        if self._requires_grad or self._has_edge():
+            return self.redistribute(placements=everywhere).to_local(grad_placements=grad_placements)
+        local = new_tensor(self._array)
+        whole = move(local, self._whole, self.device_mesh, self.placements, everywhere)
+        return whole.clone() if whole is local else whole
+
+    @property
+    def grad(self) -> Any:
+        """The accumulated gradient, which lies as this tensor does."""
+        found = Tensor.grad.fget(self)  # type: ignore[attr-defined]  # a property
+        if found is None or isinstance(found, DTensor):
+            return found
+        self._grad = placed(found, self._whole, self.device_mesh, placements_of_gradient(self.placements))
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        Tensor.grad.fset(self, value)  # type: ignore[attr-defined]  # a property
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
 
     def detach(self) -> DTensor:
         """The same parts, without history."""
@@ -130,31 +203,52 @@ class DTensor(Tensor):
 PLAIN.add(DTensor)
 
 
-def gather_parts(local: Array, whole: Sequence[int], group: ProcessGroup, dim: int) -> Tensor:
-    """All of a tensor that is divided among a group along `dim`."""
-    rows = new_tensor(local).movedim(dim, 0)
-    length = whole[dim]
-    size = -(-length // group.size())
-    own = rows.new_zeros((size, *rows.shape[1:]))
-    own[: rows.shape[0]] = rows
-    result = own.new_empty((size * group.size(), *rows.shape[1:]))
-    collectives.all_gather_into_tensor(result, own, group)
-    return result[:length].movedim(0, dim).clone(memory_format=contiguous_format)
+def placed(local: Any, whole: Sequence[int], mesh: DeviceMesh, placements: Placements) -> DTensor:
+    """The tensor of which this rank holds `local`, at the same place of the graph."""
+    made = DTensor(local._array, whole, mesh, placements)
+    copy_state(local, made)
+    return made
+
+
+def normalized(
+    placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int, default: Placement | None = None
+) -> Placements:
+    """Placements for every dimension of the mesh, with dimensions of the tensor counted from 0."""
+    given = (default or Shard(0),) * mesh.ndim if placements is None else tuple(placements)
+    if len(given) != mesh.ndim:
+        raise ValueError(
+            "`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
+            f"{len(given)}, and device_mesh.ndim: {mesh.ndim}."
+        )
+    for placement in given:
+        if not isinstance(placement, Placement):
+            raise RuntimeError(f"placements are Shard(dim), Replicate() or Partial(), not {placement!r}")
+    return tuple(Shard(wrap_dim(p.dim, ndim)) if isinstance(p, Shard) else p for p in given)
 
 
 def distribute_tensor(
-    tensor: Any, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, **options: Any
-) -> DTensor:
-    """Keep the own part of a tensor that every rank has."""
+    tensor: Any, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
+    src_data_rank: int | None = 0,
+) -> DTensor:  # fmt: skip
+    """Keep the own part of a tensor: of that of the rank `src_data_rank` of the mesh, or, with None, of the own one."""
     mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
-    how = tuple(placements) if placements is not None else (Shard(0),) * mesh.ndim
-    array = tensor.detach()._array
-    for index, placement in enumerate(how):
-        if isinstance(placement, Shard):
-            dim = placement.dim % tensor.ndim
-            start, rows = rows_of(tensor.shape[dim], mesh.size(index), mesh.get_local_rank(index))
-            array = array[(slice(None),) * dim + (slice(start, start + rows),)].copy()
-            how = (*how[:index], Shard(dim), *how[index + 1 :])
-        elif not isinstance(placement, Replicate):
-            raise NotImplementedError(f"a tensor can be given as Shard(dim) or Replicate(), not as {placement}")
-    return DTensor(array, tensor.shape, mesh, how)
+    how = normalized(placements, mesh, tensor.ndim, Replicate())
+    if isinstance(tensor, DTensor):
+        if tensor.device_mesh != mesh or tensor.placements != how:
+            raise ValueError(
+                f"Cannot distribute a DTensor with placements {tensor.placements} to {how}: call redistribute instead"
+            )
+        return tensor
+    local = tensor.detach()
+    if src_data_rank is not None:
+        local = local.clone(memory_format=contiguous_format)
+        for index in range(mesh.ndim):
+            collectives.broadcast(local, group=mesh.get_group(index), group_src=src_data_rank)
+    result = keep_part(local, mesh, how)
+    return result.requires_grad_(tensor.requires_grad)  # type: ignore[return-value]  # itself
+
+
+def keep_part(tensor: Any, mesh: DeviceMesh, placements: Placements) -> DTensor:
+    """The own part of a tensor that every rank has; nothing is sent."""
+    local = move(new_tensor(tensor._array), tensor.shape, mesh, (Replicate(),) * mesh.ndim, placements)
+    return DTensor(local._array, tensor.shape, mesh, placements)
