@@ -78,3 +78,48 @@ def test_attention_in_16_bits_is_rounded_once_at_the_end() -> None:
     query, key, value = (torch.randn(5, 4).bfloat16() for _ in range(3))
     wide = F.scaled_dot_product_attention(query.float(), key.float(), value.float())
     assert torch.equal(F.scaled_dot_product_attention(query, key, value), wide.bfloat16())
+
+
+# call | how the error begins; x, y, z are float32, float64 and bfloat16 of shape (1, 1, 3, 3)
+ERRORS = """
+F.conv2d(x, y) | expected scalar type Float but found Double
+F.conv2d(x, x, y[0, 0, 0, :1]) | Input type (float) and bias type (double) should be the same
+F.conv2d(x.expand(2, 1, 3, 3), y) | Input type (torch.FloatTensor) and weight type (torch.DoubleTensor) should be the same or
+F.conv2d(z, x) | Input type (CPUBFloat16Type) and weight type (torch.FloatTensor) should be the same or input should be a
+F.conv2d(y, x) | expected scalar type Double but found Float
+F.conv_transpose2d(x, y) | expected scalar type Float but found Double
+F.conv2d(x.cfloat(), x) | Input type (CPUComplexFloatType) and weight type (torch.FloatTensor) should be the same
+F.layer_norm(x, (3,), y[0, 0, 0], y[0, 0, 0]) | mixed dtype (CPU): expect parameter to have scalar type of Float
+F.layer_norm(y, (3,), x[0, 0, 0], x[0, 0, 0]) | mixed dtype (CPU): all inputs must share same datatype
+F.layer_norm(x, (3,), x[0, 0, 0], y[0, 0, 0]) | expected scalar type Float but found Double
+F.layer_norm(z, (3,), z[0, 0, 0], x[0, 0, 0]) | expected scalar type BFloat16 but found Float
+F.batch_norm(x[0, 0], y[0, 0, 0], y[0, 0, 0]) | mixed dtype (CPU): expect parameter to have scalar type of Float
+F.batch_norm(x[0, 0], x[0, 0, 0], y[0, 0, 0], training=True) | expected scalar type Float but found Double
+F.bilinear(x[0, 0], x[0, 0], y[0]) | All tensors must have the same dtype, got input1: float, input2: float, weight: double
+F.scaled_dot_product_attention(x, z, z) | Expected query, key, and value to have the same dtype, but got query.dtype: float key.dt
+F.grid_sample(x, y[..., :2], align_corners=True) | expected scalar type Float but found Double
+torch.meshgrid(x[0, 0, 0], y[0, 0, 0], indexing="ij") | meshgrid expects all tensors to have the same dtype
+torch.kron(x, y).expand(1) | expand(torch.DoubleTensor{[1, 1, 9, 9]}, size=[1]): the number of sizes provided (1) must be
+z.expand(1) | expand(CPUBFloat16Type{[1, 1, 3, 3]}, size=[1]): the number of sizes provided (1) must be greater or equal to
+torch.tensordot(x, y) | both inputs should have same dtype
+torch.mm(x[0, 0], z[0, 0]) | expected m1 and m2 to have the same dtype, but got: float != c10::BFloat16
+torch.empty(0, dtype=torch.uint16).set_(x) | Could not set tensor of type float to a tensor of type short unsigned int
+"""
+
+
+@pytest.mark.parametrize("row", ERRORS.strip().splitlines())
+def test_a_mixture_is_refused_in_the_words_of_pytorch(row: str) -> None:
+    call, words = row.split(" | ")
+    x = torch.ones(1, 1, 3, 3)
+    with pytest.raises(RuntimeError) as raised:
+        eval(call, {"torch": torch, "F": F, "x": x, "y": x.double(), "z": x.bfloat16()})
+    assert str(raised.value).replace("pullback.", "torch.").startswith(words)
+
+
+def test_a_changed_tensor_is_named_by_its_type() -> None:
+    x = torch.ones(3, dtype=torch.bfloat16, requires_grad=True)
+    doubled = x * 2
+    loss = (doubled * doubled).sum()
+    doubled.add_(1)
+    with pytest.raises(RuntimeError, match=r"inplace operation: \[CPUBFloat16Type \[3\]\]"):
+        loss.backward()

@@ -156,6 +156,14 @@ _SCALAR_TYPE_NAMES = {
     "uint64": "UInt64", **{d.name: d.name.capitalize() for d in FLOAT8},
 }  # fmt: skip
 
+_OLD_TYPES = frozenset("float16 float32 float64 uint8 int8 int16 int32 int64".split())
+_CPP_TYPE_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "float32": "float", "float64": "double", "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+
 
 def from_numpy_dtype(numpy_dtype: DType) -> dtype:
     """The public dtype of a NumPy dtype."""
@@ -176,6 +184,18 @@ def from_numpy_dtype(numpy_dtype: DType) -> dtype:
 def type_name(numpy_dtype: DType) -> str:
     """PyTorch's legacy name, as in `torch.FloatTensor`."""
     return f"{display_namespace()}.{_TYPE_NAMES[from_numpy_dtype(numpy_dtype).name]}"
+
+
+def type_in_errors(numpy_dtype: DType) -> str:
+    """What errors of PyTorch call a tensor's type: the legacy name for the older dtypes, `CPUBFloat16Type` for others."""
+    name = from_numpy_dtype(numpy_dtype).name
+    return type_name(numpy_dtype) if name in _OLD_TYPES else f"CPU{_SCALAR_TYPE_NAMES[name]}Type"
+
+
+def cpp_type_name(numpy_dtype: DType) -> str:
+    """What C++ calls a scalar type, as in `float` and `long int`, which some messages show."""
+    name = from_numpy_dtype(numpy_dtype).name
+    return _CPP_TYPE_NAMES.get(name) or f"c10::{_SCALAR_TYPE_NAMES[name]}"
 
 
 def scalar_type_name(numpy_dtype: DType) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from pullback.backend.dtype import is_float_or_complex, scalar_type_name
-from pullback.typing import Array
+import numpy as np
+
+from pullback.backend.dtype import is_float_or_complex, scalar_type_name, type_in_errors
+from pullback.typing import Array, DType
+
+_FLOAT32 = np.dtype(np.float32)
 
 
 def not_implemented(function: str, input: Array) -> NotImplementedError:
@@ -50,5 +54,30 @@ def require_rows(function: str, indices: Array) -> None:
     if indices.dtype.str[1:] not in ("i4", "i8"):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{scalar_type_name(indices.dtype)}Tensor instead (while checking arguments for {function})"
+            f"{type_in_errors(indices.dtype)} instead (while checking arguments for {function})"
+        )
+
+
+def require_parameter_dtypes(input: Array, *parameters: Array | None) -> None:
+    """Refuse parameters of another dtype than the input's, unless all are float32 beside 16 bits."""
+    for parameter in parameters:
+        if parameter is not None and parameter.dtype is not input.dtype and parameter.dtype != input.dtype:
+            _refuse_mixture(input, [given.dtype for given in parameters if given is not None])
+            return
+
+
+def _refuse_mixture(input: Array, found: list[DType]) -> None:
+    given = scalar_type_name(input.dtype)
+    if found[0] == input.dtype:
+        other = next(dtype for dtype in found if dtype != input.dtype)
+        raise RuntimeError(f"expected scalar type {given} but found {scalar_type_name(other)}")
+    strange = next((dtype for dtype in found if dtype != _FLOAT32), None)
+    if strange is not None:
+        raise RuntimeError(
+            f"mixed dtype (CPU): expect parameter to have scalar type of Float: the input is {given}, a parameter "
+            f"{scalar_type_name(strange)}"
+        )
+    if input.dtype.itemsize != 2:
+        raise RuntimeError(
+            f"mixed dtype (CPU): all inputs must share same datatype. Here the input is {given}, the parameters Float"
         )

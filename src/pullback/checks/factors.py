@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from pullback.backend.dtype import scalar_type_name
+from pullback.backend.dtype import cpp_type_name, scalar_type_name
 from pullback.checks.dtypes import refuse_kinds
-from pullback.typing import Array, DType, Shape
+from pullback.typing import Array, Shape
 
 
 def refuse_other_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
@@ -16,7 +16,7 @@ def refuse_other_dtype(a: Array, b: Array, *, batched: bool = False) -> None:
         raise RuntimeError(
             f"expected scalar type {first} but found {second}"
             if batched
-            else f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}"
+            else f"expected m1 and m2 to have the same dtype, but got: {cpp_type_name(a.dtype)} != {cpp_type_name(b.dtype)}"
         )
 
 
@@ -36,16 +36,6 @@ def refuse_other_dtypes(input: Array, mat: Array, vec: Array) -> None:
 def size_of_rows(array: Array) -> str:
     """The size of the matrix of rows that a layer is applied to."""
     return f"{math.prod(array.shape[:-1])}x{array.shape[-1]}"
-
-
-def c_name(dtype: DType) -> str:
-    """The name of the numbers of a dtype in C++, which some messages show."""
-    name = scalar_type_name(dtype)
-    if name in ("Half", "BFloat16"):
-        return f"c10::{name}"
-    if name.startswith("Complex"):
-        return f"c10::complex<{name.removeprefix('Complex').lower()}>"
-    return {"Long": "long int", "Byte": "unsigned char", "Char": "signed char"}.get(name, name.lower())
 
 
 def refuse_unexpandable(shape: Shape, target: Shape) -> None:

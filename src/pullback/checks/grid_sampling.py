@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.backend.dtype import from_numpy_dtype
+from pullback.backend.dtype import scalar_type_name
 from pullback.typing import Array
 
 
@@ -19,8 +19,8 @@ def grid_sampler_3d(input: Array, grid: Array, interpolation_mode: int, padding_
 def _check_grid(input: Array, grid: Array, dims: int) -> None:
     if input.dtype != grid.dtype:
         raise RuntimeError(
-            "grid_sampler(): expected input and grid to have same dtype, but input has "
-            f"{from_numpy_dtype(input.dtype)} and grid has {from_numpy_dtype(grid.dtype)}"
+            f"expected scalar type {scalar_type_name(input.dtype)} but found {scalar_type_name(grid.dtype)}: the grid must "
+            "have the dtype of the input"
         )
     sizes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
     if input.ndim != dims + 2 or grid.ndim != input.ndim:

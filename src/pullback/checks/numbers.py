@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.dtype import number_as
+from pullback.backend.dtype import cpp_type_name, number_as
 from pullback.typing import Array, DType, Scalar
-
-_C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "bool": "bool",
-    "int32": "int",
-}  # fmt: skip
 
 
 def checked_number(value: Scalar, dtype: DType) -> Any:
@@ -38,7 +33,8 @@ def checked_number(value: Scalar, dtype: DType) -> Any:
 
 def overflow(dtype: DType) -> RuntimeError:
     """A value is too large for a dtype."""
-    return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, f'{dtype}_t')} without overflow")
+    name = f"{dtype}_t" if dtype.kind in "iu" and dtype != np.int32 else cpp_type_name(dtype)
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
 def element_as(value: Scalar, dtype: DType) -> Any:

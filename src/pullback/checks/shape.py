@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.backend.dtype import scalar_type_name, type_name
+from pullback.backend.dtype import scalar_type_name, type_in_errors
 from pullback.checks.shapes import can_view, infer_shape
 from pullback.typing import Array, Dim, DType, Shape
 
@@ -12,7 +12,7 @@ def expand(input: Array, size: Shape) -> None:
     lead = len(size) - len(shape)
     if lead < 0:
         raise RuntimeError(
-            f"expand({type_name(input.dtype)}{{{list(shape)}}}, size={list(size)}): the number of sizes provided "
+            f"expand({type_in_errors(input.dtype)}{{{list(shape)}}}, size={list(size)}): the number of sizes provided "
             f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
     for position in range(len(size) - 1, -1, -1):

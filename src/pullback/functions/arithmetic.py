@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.array_module import is_array
+from pullback.backend.dtype import cpp_type_name
 from pullback.errors import wrong_type
 from pullback.facts import declare
 from pullback.graph.in_place import in_place
@@ -143,7 +144,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Any:
         if not isinstance(value, Tensor) or value.dtype is input.dtype:
             continue
         if name == "end" or value._array.ndim:
-            wanted, found = (d.alias or d.name for d in (input.dtype, value.dtype))
+            wanted, found = (cpp_type_name(t._array.dtype) for t in (input, value))
             raise RuntimeError(f"expected dtype {wanted} for `{name}` but got dtype {found}")
     return (G.lerp if isinstance(weight, TensorBase) else G.lerp_scalar)(input, end, weight, out=out)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
 import pullback.generated as G
-from pullback.backend.dtype import scalar_type_name
+from pullback.backend.dtype import cpp_type_name, is_complex, scalar_type_name, type_in_errors
 from pullback.errors import not_a_tensor, wrong_type
 from pullback.facts import declare
 from pullback.functions.memory_formats import in_format_of
 from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_int, as_shape
 from pullback.tensor.tensor import Tensor
-from pullback.typing import Shape
+from pullback.typing import Array, Shape
 
 _WORDS = {1: "2D (unbatched) or 3D (batched)", 2: "3D (unbatched) or 4D (batched)", 3: "4D (unbatched) or 5D (batched)"}
-_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int"}
 
 
 @taken_whole
@@ -208,9 +210,7 @@ def _check(
     transposed: bool, extra: Shape, groups: int,
 ) -> None:  # fmt: skip
     _check_numbers(stride, padding, dilation, extra, groups)
-    _check_dtypes(input, weight, None if transposed else bias)
-    if transposed and bias is not None:
-        _check_dtypes(input, input, bias)
+    _check_dtypes(input, weight, bias, transposed, groups)
     shape, size = weight._array.shape, list(weight._array.shape)
     if shape[0] % groups or shape[0] < groups:
         wrong = "divisible by" if shape[0] >= groups else "at least"
@@ -255,17 +255,32 @@ def _check_numbers(stride: Shape, padding: Shape, dilation: Shape, extra: Shape,
         raise RuntimeError("non-positive groups is not supported")
 
 
-def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    dtype = input._array.dtype
-    if bias is not None and bias._array.dtype != dtype:
-        first, second = scalar_type_name(dtype), scalar_type_name(bias._array.dtype)
+def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, groups: int) -> None:
+    array = input._array
+    if bias is not None and not transposed and bias._array.dtype != array.dtype:
         raise RuntimeError(
-            f"Input type ({_NAMES.get(first, first)}) and bias type ({_NAMES.get(second, second)}) should be the same"
+            f"Input type ({cpp_type_name(array.dtype)}) and bias type ({cpp_type_name(bias._array.dtype)}) should be the "
+            "same"
         )
-    if weight._array.dtype != dtype:
+    parameters = [weight] if bias is None else [weight, bias]
+    other = next((p._array.dtype for p in parameters if p._array.dtype != array.dtype), None)
+    if other is None:
+        return
+    blocked = _is_blocked(array, weight._array.shape, groups)
+    if blocked or is_complex(array.dtype):
         raise RuntimeError(
-            f"expected scalar type {scalar_type_name(dtype)} but found {scalar_type_name(weight._array.dtype)}"
+            f"Input type ({type_in_errors(array.dtype)}) and weight type ({type_in_errors(other)}) should be the same"
+            + (" or input should be a MKLDNN tensor and weight is a dense tensor" if blocked else "")
         )
+    raise RuntimeError(f"expected scalar type {scalar_type_name(array.dtype)} but found {scalar_type_name(other)}")
+
+
+def _is_blocked(input: Array, filters: Shape, groups: int) -> bool:
+    """Whether PyTorch takes blocked kernels for a convolution, which have words of their own for other dtypes."""
+    if input.dtype != np.float32:
+        return scalar_type_name(input.dtype) == "BFloat16"
+    large = math.prod(input.shape[:4]) > 20480
+    return groups > 1 or input.shape[0] > 1 or large or (filters[-1] > 3 and filters[-2] > 3)
 
 
 def _check_extent(shape: Shape) -> None:

@@ -6,7 +6,7 @@ import math
 
 import pullback.generated as G
 from pullback import functions
-from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.backend.dtype import cpp_type_name, is_float_or_complex, scalar_type_name
 from pullback.checks.shapes import joint_shape
 from pullback.facts import declare
 from pullback.modes.interception import taken_whole
@@ -83,14 +83,10 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     pullback.Size([4, 5])
     """
     a, b, w = input1._array, input2._array, weight._array
-    if not a.dtype == b.dtype == w.dtype:
-        given = ", ".join(scalar_type_name(array.dtype) for array in (a, b, w))
-        raise RuntimeError(f"All tensors must have the same dtype, got input1, input2 and weight of {given}")
-    if bias is not None and bias._array.dtype != a.dtype:
-        raise RuntimeError(
-            f"All tensors must have the same dtype, got input1, input2 and weight of {scalar_type_name(a.dtype)} and "
-            f"bias of {scalar_type_name(bias._array.dtype)}"
-        )
+    given = {"input1": a, "input2": b, "weight": w} | ({} if bias is None else {"bias": bias._array})
+    if any(array.dtype != a.dtype for array in given.values()):
+        shown = ", ".join(f"{name}: {cpp_type_name(array.dtype)}" for name, array in given.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {shown}")
     if a.ndim != b.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {a.ndim} and {b.ndim}")
     for d, (n, m) in enumerate(zip(a.shape[:-1], b.shape[:-1], strict=True)):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pullback.functions as P
+import pullback.generated as G
 from pullback.creation import full, ones_like, zeros_like
 from pullback.facts import declare
-from pullback.functions.losses import _reduce, _reduction
+from pullback.functions.losses import _reduce, _reduction, plus_number
 from pullback.modes.interception import taken_whole
 from pullback.tensor.tensor import Tensor
 
@@ -60,7 +61,7 @@ def margin_ranking_loss(
 
 
 def _ranking(input1: Any, input2: Any, target: Any, margin: float) -> Any:
-    return P.clamp_min(-target * (input1 - input2) + float(margin), 0)
+    return P.clamp_min(plus_number(-target * (input1 - input2), margin), 0)
 
 
 @taken_whole
@@ -92,12 +93,12 @@ def cosine_embedding_loss(
                            f"{list(first.shape)} and {list(second.shape)}.")  # fmt: skip
     epsilon = 1e-12
     product = P.sum(first * second, sign.ndim)
-    size1 = P.sum(first * first, sign.ndim) + epsilon
-    size2 = P.sum(second * second, sign.ndim) + epsilon
+    size1 = plus_number(P.sum(first * first, sign.ndim), epsilon)
+    size2 = plus_number(P.sum(second * second, sign.ndim), epsilon)
     cosine = product / P.sqrt(size1 * size2)
     zeros = zeros_like(cosine)
     near = P.where(sign == 1, ones_like(cosine) - cosine, zeros)
-    far = P.where(sign == -1, P.clamp_min(cosine - margin, 0), zeros)
+    far = P.where(sign == -1, P.clamp_min(G.sub_scalar(cosine, margin), 0), zeros)
     return _reduce(near + far, number)
 
 
@@ -130,7 +131,7 @@ def triplet_margin_loss(
     far = P.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = P.minimum(far, P.pairwise_distance(positive, negative, p, eps))
-    return _reduce(P.clamp_min(near + float(margin) - far, 0), number)
+    return _reduce(P.clamp_min(plus_number(near, margin) - far, 0), number)
 
 
 @declare(functional=True)

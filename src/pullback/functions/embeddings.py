@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pullback.generated as G
-from pullback.backend.dtype import scalar_type_name
+from pullback.backend.dtype import scalar_type_name, type_in_errors
 from pullback.facts import declare
 from pullback.graph.history import bump_version
 from pullback.kernels.embeddings import check_rows, renormalized_rows
@@ -39,7 +39,7 @@ def _check_weights(weight: Tensor, per_sample_weights: Tensor | None) -> None:
     if weight._array.dtype.kind not in "fV":
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "
-            f"Double; but got {scalar_type_name(weight._array.dtype)} instead (while checking arguments for embedding_bag)"
+            f"Double; but got {type_in_errors(weight._array.dtype)} instead (while checking arguments for embedding_bag)"
         )
     if per_sample_weights is not None and per_sample_weights._array.dtype != weight._array.dtype:
         raise RuntimeError(

@@ -117,7 +117,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
                 f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(tensor._array.shape)}"
             )
         if tensor.dtype is not given[0].dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swapped = indexing == "xy" and len(given) >= 2
     ordered = (given[1], given[0], *given[2:]) if swapped else given
     shape = tuple([t._array.size for t in ordered])

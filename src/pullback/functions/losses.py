@@ -12,6 +12,8 @@ from pullback.backend.dtype import (
     bool_,
     can_cast,
     from_numpy_dtype,
+    get_default_dtype,
+    is_float_or_complex,
     promote_for_subtraction,
     result_dtype,
     scalar_type_name,
@@ -40,6 +42,15 @@ def _reduction(reduction: Any, size_average: Any = None, reduce: Any = None) -> 
     if number is None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return number
+
+
+def plus_number(values: Any, number: float) -> Any:
+    """`values + number`, recorded as PyTorch's own code records it (AddBackward1); integers become floats."""
+    return G.add_scalar(_as_floats(values), float(number))
+
+
+def _as_floats(values: Any) -> Any:
+    return values if is_float_or_complex(values._array.dtype) else to(values, get_default_dtype())
 
 
 def _reduce(values: Any, reduction: int) -> Any:
@@ -218,10 +229,10 @@ def poisson_nll_loss(
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
-    second = wanted * given if log_input else wanted * P.log(given + eps)  # recorded first, as in PyTorch
+    second = wanted * given if log_input else wanted * P.log(plus_number(given, eps))  # recorded first, as in PyTorch
     values = P.exp(given) - second if log_input else given - second
     if full:
-        last = 0.5 * P.log(wanted * (2 * math.pi))
+        last = G.mul_scalar(P.log(G.mul_scalar(_as_floats(wanted), 2 * math.pi)), 0.5)
         stirling = wanted * P.log(wanted) - wanted + last
         values = values + to(P.masked_fill(stirling, wanted <= 1, 0), values.dtype)
     return _reduce(values, number)

@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.dtype import scalar_type_name
-from pullback.checks.factors import c_name
+from pullback.backend.dtype import cpp_type_name, scalar_type_name
 from pullback.checks.matrices import require_floating
 from pullback.errors import not_a_tensor
 from pullback.facts import declare
@@ -162,7 +161,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """
     if a._array.dtype != b._array.dtype:
         raise RuntimeError(
-            f"both inputs should have same dtype: they are {c_name(a._array.dtype)} and {c_name(b._array.dtype)}"
+            f"both inputs should have same dtype: they are {cpp_type_name(a._array.dtype)} and "
+            f"{cpp_type_name(b._array.dtype)}"
         )
     left, right = _contracted(a, b, dims)
     for i, j in zip(left, right, strict=True):
@@ -271,7 +271,7 @@ def _check_chain(matrices: list[Any]) -> None:
         if matrix._array.dtype != matrices[0]._array.dtype:
             raise RuntimeError(
                 "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{c_name(matrices[0]._array.dtype)} and tensor {position} {c_name(matrix._array.dtype)}"
+                f"{cpp_type_name(matrices[0]._array.dtype)} and tensor {position} {cpp_type_name(matrix._array.dtype)}"
             )
     for position in range(len(matrices) - 1):
         first, second = matrices[position]._array.shape, matrices[position + 1]._array.shape

@@ -24,6 +24,7 @@ from pullback.backend.array_module import (
 from pullback.backend.device import device as Device
 from pullback.backend.device import find_library
 from pullback.backend.device_array import DeviceArray
+from pullback.backend.dtype import cpp_type_name
 from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.mirror import mirror_of
 from pullback.backend.shared_memory import can_share, mapping_of, moved, shared_copy
@@ -293,17 +294,11 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     return input
 
 
-_c_names = {
-    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
-    "uint8": "unsigned char", "int8": "signed char",
-}  # fmt: skip
-
-
 def _check_same_dtype(input: Tensor, given: Dtype) -> None:
     if given is not input.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {_c_names.get(given.name, given.name)} to a tensor of type "
-            f"{_c_names.get(input.dtype.name, input.dtype.name)}"
+            f"Could not set tensor of type {cpp_type_name(given.numpy_dtype)} to a tensor of type "
+            f"{cpp_type_name(input._array.dtype)}"
         )
 
 

@@ -38,7 +38,7 @@ FILES = {
     "indexing": "getitem take_apart setitem select method_select method_narrow narrow",
     "inspection": "is_storage is_inference is_distributed typename detach_ to_dense dense_dim sparse_dim module_load unravel_index hash_tensor",
     "joining": "cat concat concatenate stack split split_with_sizes chunk unbind tensor_split",
-    "losses": "mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss",
+    "losses": "plus_number mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss",
     "low_rank": "svd_lowrank pca_lowrank lobpcg",
     "many_tensors": "foreach_function",
     "matrix_functions": "det linalg_slogdet slogdet logdet linalg_inv inverse linalg_inv_ex linalg_pinv pinverse linalg_matrix_rank matrix_exp linalg_matrix_power matrix_power linalg_vander vander linalg_diagonal",

@@ -8,6 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.checks.dtypes import require_parameter_dtypes
 from pullback.errors import wrong_type
 from pullback.facts import declare
 from pullback.functions import unfused
@@ -46,7 +47,7 @@ def native_layer_norm(
         raise wrong_type("layer_norm", "normalized_shape", 2, "tuple of ints", normalized_shape)
     shape = as_shape(normalized_shape)
     _check_normalized_shape(input, shape, weight, bias)
-    _check_parameter_dtypes(input, weight, bias)
+    require_parameter_dtypes(input._array, *[None if p is None else p._array for p in (weight, bias)])
     return _with_statistics(input, weight, *G.native_layer_norm(input, shape, weight, bias, eps))
 
 
@@ -109,18 +110,6 @@ def _check_normalized_shape(input: Tensor, shape: Shape, weight: Tensor | None, 
         )
 
 
-def _check_parameter_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
-    for parameter in parameters:
-        if parameter is not None and parameter._array.dtype != input._array.dtype:
-            if input._array.dtype.itemsize == 2 and scalar_type_name(parameter._array.dtype) == "Float":
-                continue
-            raise RuntimeError(
-                "mixed dtype (CPU): expect parameter to have scalar type of Float"
-                f", or that of the input, {scalar_type_name(input._array.dtype)}; got "
-                f"{scalar_type_name(parameter._array.dtype)}"
-            )
-
-
 @declare(found="torch")
 def batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
@@ -162,12 +151,9 @@ def native_batch_norm(
         result = G.batch_norm_evaluation(input, weight, bias, running_mean, running_var, eps)
         empty = G.slice_view(running_mean, 0, 0, 0, 1).detach()
         return in_format_of(input, result), empty, empty
-    dtype = input._array.dtype
-    if running_mean is not None and running_mean._array.dtype is not dtype and is_float_or_complex(dtype):
-        _check_parameter_dtypes(input, running_mean, running_var)
-    if running_mean is not None and running_var is not None and running_var._array.dtype != running_mean._array.dtype:
-        expected, found = (scalar_type_name(r._array.dtype) for r in (running_mean, running_var))
-        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+    if is_float_or_complex(input._array.dtype):
+        parameters = (weight, bias, running_mean, running_var)
+        require_parameter_dtypes(input._array, *[None if p is None else p._array for p in parameters])
     result, mean, rstd, variance = G.batch_norm_training(input, weight, bias, eps)
     count = input._array.size // max(1, input._array.shape[1])
     if running_mean is not None:

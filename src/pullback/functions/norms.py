@@ -8,7 +8,7 @@ import pullback.functions as P
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
 from pullback.facts import declare
-from pullback.functions.losses import _broadcast, _kept_above
+from pullback.functions.losses import _broadcast, _kept_above, plus_number
 from pullback.tensor.tensor import Tensor
 
 
@@ -50,7 +50,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     """
     first: Any = x1
     last = max(first.ndim, x2.ndim) - 1
-    return G.norm_dim(first - x2 + float(eps), p, last, keepdim)
+    return G.norm_dim(plus_number(first - x2, eps), p, last, keepdim)
 
 
 @declare(functional=True, written_in="c", found="torch")

@@ -11,7 +11,7 @@ from pullback.backend.dtype import (
     is_float_or_complex,
     real_of,
     scalar_type_name,
-    type_name,
+    type_in_errors,
 )
 from pullback.creation.filled import ones
 from pullback.facts import declare
@@ -78,10 +78,11 @@ def _describe_stft(
     input: Tensor, n_fft: int, hop: int, width: int, window: Any, normalized: bool, onesided: Any, return_complex: Any,
     align_to_window: Any,
 ) -> str:  # fmt: skip
-    shown = "None" if window is None else f"{type_name(window._array.dtype)}{{{list(window.shape)}}}"
+    shown = "None" if window is None else f"{type_in_errors(window._array.dtype)}{{{list(window.shape)}}}"
     return (
-        f"stft({type_name(input._array.dtype)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={width}, "
-        f"window={shown}, normalized={int(normalized)}, onesided={onesided if onesided is None else int(onesided)}, "
+        f"stft({type_in_errors(input._array.dtype)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, "
+        f"win_length={width}, window={shown}, normalized={int(normalized)}, "
+        f"onesided={onesided if onesided is None else int(onesided)}, "
         f"return_complex={int(return_complex)}, align_to_window={align_to_window})"
     )
 
@@ -178,7 +179,7 @@ def _describe_istft(
     input: Tensor, n_fft: int, hop: int, width: int, window: Any, center: bool, normalized: bool, onesided: Any,
     length: Any, return_complex: bool,
 ) -> str:  # fmt: skip
-    shown = "None" if window is None else f"{type_name(window._array.dtype)}{{{list(window.shape)}}}"
+    shown = "None" if window is None else f"{type_in_errors(window._array.dtype)}{{{list(window.shape)}}}"
     return (
         f"istft(CPU{scalar_type_name(input._array.dtype)}Type{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, "
         f"win_length={width}, window={shown}, center={int(center)}, normalized={int(normalized)}, "

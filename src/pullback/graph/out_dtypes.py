@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.backend.dtype import can_cast, scalar_type_name
+from pullback.backend.dtype import can_cast, cpp_type_name, scalar_type_name
 from pullback.facts import fact_of
 from pullback.typing import DType
 
@@ -26,18 +26,13 @@ _PHRASES = {
 }
 """By the fact `out_dtype`, what is said of an `out=` of another dtype: dtype of the result, of out, function."""
 
-_IN_C_LANGUAGE = {
-    "Long": "long int", "Short": "short int", "Char": "signed char", "Byte": "unsigned char", "Half": "c10::Half",
-    "BFloat16": "c10::BFloat16", "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
-
 
 def check_out_dtype(name: str, result: DType, out: DType) -> None:
     """Refuse to write a result into a tensor of another dtype where PyTorch does."""
     names = (scalar_type_name(result), scalar_type_name(out))
     phrase = fact_of(name, "out_dtype")
     if phrase == "c_types":
-        names = (_in_c(names[0]), _in_c(names[1]))
+        names = (cpp_type_name(result), cpp_type_name(out))
     if phrase is not None:
         raise RuntimeError(_PHRASES.get(phrase, phrase).format(*names, name))
     if name in ("all", "any") and names[1] != "Byte":
@@ -47,7 +42,3 @@ def check_out_dtype(name: str, result: DType, out: DType) -> None:
     if name in ("cat", "stack"):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {names[1]}")
     raise RuntimeError(f"result type {names[0]} can't be cast to the desired output type {names[1]}")
-
-
-def _in_c(name: str) -> str:
-    return _IN_C_LANGUAGE.get(name, name.lower())

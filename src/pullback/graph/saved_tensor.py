@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pullback.backend.dtype import type_name
+from pullback.backend.dtype import type_in_errors
 from pullback.errors import AutogradError, modified_in_place
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.former_data import is_stale
@@ -222,7 +222,7 @@ def stale(value: Any, expected: int, node: Node | None) -> Exception:
     elif isinstance(value, Tensor) and value.grad_fn is not None:
         producer, output_nr = value.grad_fn.name(), value.output_nr
     return modified_in_place(
-        type_name(value._array.dtype), value._array.shape, forward_name(producer), output_nr,
+        type_in_errors(value._array.dtype), value._array.shape, forward_name(producer), output_nr,
         int(value._counter.value), int(expected), anomaly=is_anomaly_enabled(),
         places=modification_places(value._counter, expected, node),
     )  # fmt: skip

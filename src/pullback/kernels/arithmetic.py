@@ -74,13 +74,13 @@ def mul(input: Array, other: Array | Scalar) -> Array:
 @by_device
 def add_scalar(input: Array, other: Scalar) -> Array:
     """Add a number."""
-    return add(input, other)
+    return add(input, other) if input.dtype.itemsize != 2 else _with_number(np.add, input, other)
 
 
 @by_device
 def sub_scalar(input: Array, other: Scalar) -> Array:
     """Subtract a number."""
-    return sub(input, other)
+    return sub(input, other) if input.dtype.itemsize != 2 else _with_number(np.subtract, input, other)
 
 
 @by_device

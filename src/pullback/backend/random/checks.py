@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pullback.backend.dtype import is_float_or_complex, scalar_type_name
+from pullback.backend.dtype import cpp_type_name, is_float_or_complex, scalar_type_name
 from pullback.typing import DType
 
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 
@@ -55,7 +49,7 @@ def require_continuous(count: int, dtype: DType, distribution: str) -> None:
     """Refuse integers for a distribution of real numbers, unless there is nothing to draw."""
     if count and not is_floating(dtype):
         # PyTorch names the dtype of the Cauchy distribution as C++ does.
-        name = _C_NAMES[dtype.name] if distribution == "Cauchy" else scalar_type_name(dtype)
+        name = cpp_type_name(dtype) if distribution == "Cauchy" else scalar_type_name(dtype)
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point "
             f"but you specified {name}"
@@ -75,7 +69,7 @@ def require_uniform_bounds(dtype: DType, low: float, high: float) -> None:
     greatest = greatest_of(dtype)
     for name, value in (("from", low), ("to", high)):
         if not -greatest <= value <= greatest:
-            raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}: {value:g}")
+            raise RuntimeError(f"{name} is out of bounds for {cpp_type_name(dtype)}: {value:g}")
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if high - low > greatest:
@@ -88,4 +82,4 @@ def require_uniform_bounds(dtype: DType, low: float, high: float) -> None:
 def require_within(dtype: DType, name: str, value: int) -> None:
     """Refuse an integer bound that the dtype cannot hold."""
     if not least_of(dtype) <= value <= greatest_of(dtype):
-        raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}: {value}")
+        raise RuntimeError(f"{name} is out of bounds for {cpp_type_name(dtype)}: {value}")

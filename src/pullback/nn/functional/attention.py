@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 import pullback.generated as G
 from pullback import functions
-from pullback.backend.dtype import float32, scalar_type_name
+from pullback.backend.dtype import cpp_type_name, float32
 from pullback.facts import declare
 from pullback.functions.conversion import to
 from pullback.graph.tangents import tangents_flow
@@ -15,8 +17,6 @@ from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.interception import taken_whole
 from pullback.nn.functional.dropouts import dropout
 from pullback.tensor.tensor import Tensor
-
-_WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
 
 
 @taken_whole
@@ -53,7 +53,9 @@ def scaled_dot_product_attention(
 def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
     tensors = {"query": query, "key": key, "value": value}
     if any(t._array.dtype != query._array.dtype for t in tensors.values()):
-        shown = " ".join(f"{'and ' if n == 'value' else ''}{n}.dtype: {_word(t)}" for n, t in tensors.items())
+        shown = " ".join(
+            f"{'and ' if n == 'value' else ''}{n}.dtype: {cpp_type_name(t._array.dtype)}" for n, t in tensors.items()
+        )
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got {shown} instead.")
     if any(t._array.ndim < 2 for t in tensors.values()):
         shown = " ".join(f"{'and ' if n == 'value' else ''}{n}.dim: {t._array.ndim}" for n, t in tensors.items())
@@ -67,17 +69,12 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, 
     if (
         attn_mask._array.dtype.kind != "b"
         and attn_mask._array.dtype != query._array.dtype
-        and _word(attn_mask) != "float"
+        and attn_mask._array.dtype != np.float32
     ):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{_word(attn_mask)} and  query.dtype: {_word(query)} instead."
+            f"{cpp_type_name(attn_mask._array.dtype)} and  query.dtype: {cpp_type_name(query._array.dtype)} instead."
         )
-
-
-def _word(tensor: Tensor) -> str:
-    name = scalar_type_name(tensor._array.dtype)
-    return _WORDS.get(name, name.lower())
 
 
 def _can_fuse(
