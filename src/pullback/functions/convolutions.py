@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import pullback.generated as G
-from pullback.backend.dtype import cpp_type_name, is_complex, scalar_type_name, type_in_errors
+from pullback.backend.dtype import cpp_type_name, float32, is_complex, scalar_type_name, type_in_errors
 from pullback.errors import not_a_tensor, wrong_type
 from pullback.facts import declare
 from pullback.functions.memory_formats import in_format_of
@@ -277,7 +275,7 @@ def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed
 
 def _is_blocked(input: Array, filters: Shape, groups: int) -> bool:
     """Whether PyTorch takes blocked kernels for a convolution, which have words of their own for other dtypes."""
-    if input.dtype != np.float32:
+    if input.dtype != float32.numpy_dtype:
         return scalar_type_name(input.dtype) == "BFloat16"
     large = math.prod(input.shape[:4]) > 20480
     return groups > 1 or input.shape[0] > 1 or large or (filters[-1] > 3 and filters[-2] > 3)

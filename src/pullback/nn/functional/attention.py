@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import pullback.generated as G
 from pullback import functions
 from pullback.backend.dtype import cpp_type_name, float32
@@ -69,7 +67,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, 
     if (
         attn_mask._array.dtype.kind != "b"
         and attn_mask._array.dtype != query._array.dtype
-        and attn_mask._array.dtype != np.float32
+        and attn_mask.dtype is not float32
     ):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
