@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _BY_REASON = {
     "one operation stands for the chain, and forms of it cannot be told apart": [
-        "x[0] @ x[1] | 4 4x5",
         "F.dropout(x[0],0.5) | 3x4",
         "F.cosine_similarity(x[0],x[1]) | 3x4 3x4",
     ],

@@ -268,3 +268,42 @@ def test_attention_is_seen_as_one_operation_whatever_its_scale() -> None:
     name = "aten._scaled_dot_product_flash_attention_for_cpu.default"
     assert seen == [(name, 0.25), (name, None)]
     assert pullback.equal(actual, expected)
+
+
+WRITES = {
+    "x[0] = 1": ["lift_fresh.default", "select.int", "fill_.Tensor"],
+    "x[0] = x[1, 0]": ["select.int", "select.int", "select.int", "fill_.Tensor"],
+    "x[:] = pullback.tensor(2.0)": ["lift_fresh.default", "fill_.Tensor"],
+    "x[x > 2] = 0": ["gt.Scalar", "lift_fresh.default", "index_put_.default"],
+    "x.index_put_((pullback.tensor([0]),), x[1:])": ["lift_fresh.default", "slice.Tensor", "index_put_.default"],
+    "x.t_()": ["t_.default"],
+    "x.swapaxes_(0, 1)": ["transpose_.default"],
+    "x.squeeze_(0)": ["squeeze_.dim"],
+    "x.unsqueeze_(0)": ["unsqueeze_.default"],
+    "x.as_strided_((2,), (1,))": ["as_strided_.default"],
+    "x.uniform_(1, 2)": ["uniform_.default"],
+    "x.data": ["detach.default"],
+    "pullback.nn.functional.dropout(x, 0.5)": [
+        "empty_like.default", "bernoulli_.float", "div_.Scalar", "mul.Tensor"
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_writes_are_seen_as_what_they_are(statement: str) -> None:
+    x = pullback.arange(6.0).reshape(2, 3)
+    with Log() as log:
+        exec(statement, {"x": x, "pullback": pullback})
+    assert [str(func).removeprefix("aten.") for func in log.seen] == WRITES[statement]
+
+
+def test_a_tensor_that_is_transposed_in_place_under_a_mode_keeps_its_history() -> None:
+    w = pullback.arange(6.0).reshape(2, 3).requires_grad_()
+    x = w.clone()
+    with Log():
+        x.t_()
+    (x * pullback.arange(6.0).reshape(3, 2)).sum().backward()
+    assert x.grad_fn is not None
+    assert x.grad_fn.name() == "TBackward1"
+    assert w.grad is not None
+    assert w.grad.tolist() == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]

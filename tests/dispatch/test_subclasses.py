@@ -158,3 +158,26 @@ def test_a_subclass_with_values_of_its_own() -> None:
     x = pullback.Tensor._make_subclass(Plain, pullback.ones(2))
     assert (x + 1).tolist() == [2.0, 2.0]
     assert "aten.add.Tensor" in Plain.seen
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("x[0] = 1", [[1.0, 1.0, 1.0], [3.0, 4.0, 5.0]]),
+        ("x[pullback.tensor([0])] = x[1:]", [[3.0, 4.0, 5.0], [3.0, 4.0, 5.0]]),
+        ("x[x.inner > 3] = 0", [[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]]),
+        ("x.data.add_(1)", [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        ("x.uniform_(7, 7)", [[7.0, 7.0, 7.0], [7.0, 7.0, 7.0]]),
+        ("x.t_()", [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]),
+    ],
+)
+def test_writes_reach_the_tensor_that_a_wrapper_holds(statement: str, expected: Any) -> None:
+    x = Logged(pullback.arange(6.0).reshape(2, 3))
+    exec(statement, {"x": x, "pullback": pullback})
+    assert x.inner.tolist() == expected
+
+
+def test_dropout_of_a_wrapper_scales_or_drops() -> None:
+    dropped = pullback.nn.functional.dropout(Logged(pullback.ones(100)), 0.5)
+    assert isinstance(dropped, Logged)
+    assert dropped.inner.unique().tolist() == [0.0, 2.0]

@@ -112,6 +112,7 @@ def fill_tensor(grad: Tensor, input: Tensor, value: Tensor) -> Pullback:
     node="FillBackward3",
     out=False,
     profiled="fill",
+    aten="fill.Tensor(input, value)",
     writes="after_reading",
     in_place_overload="fill_.Tensor",
 )

@@ -18,7 +18,12 @@ from pullback.rules import (
 )
 
 
-@linear(in_place=True, out=False, writes="at_positions")
+@linear(
+    in_place=True,
+    out=False,
+    aten="index_put(input, placed(indices, dims), values, accumulate)",
+    writes="at_positions",
+)
 def index_put(grad: Tensor, input: Tensor, indices: Arrays, dims: Shape, values: Tensor, accumulate: bool) -> Pullback:
     return wrt(
         input=grad if accumulate else F.index_put(grad, indices, dims, F.zeros_in_shape(grad, ()), False),

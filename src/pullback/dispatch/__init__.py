@@ -30,6 +30,7 @@ from pullback.dispatch.gradients import accumulate, pull_back
 from pullback.dispatch.lowering import lower, operand_of
 from pullback.dispatch.recording import record, record_in_place
 from pullback.dispatch.templates import run_expression
+from pullback.dispatch.views_in_place import view_in_place
 from pullback.dispatch.wrapper_tensors import make_wrapper_subclass
 from pullback.facts import fact_of
 from pullback.functions import unfused
@@ -38,7 +39,11 @@ from pullback.modes.switches import switches
 from pullback.tensor.arguments import as_numpy_dtype
 from pullback.tensor.tensor_base import TensorBase
 
-COMPOSITES: dict[str, Callable[..., Any]] = {"native_batch_norm": native_batch_norm, "one_hot": one_hot}
+COMPOSITES: dict[str, Callable[..., Any]] = {
+    "_view_in_place": view_in_place,
+    "native_batch_norm": native_batch_norm,
+    "one_hot": one_hot,
+}
 """Functions that are not operations, and compute on arrays what PyTorch does by operators."""
 
 

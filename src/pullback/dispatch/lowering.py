@@ -57,6 +57,9 @@ def operand_of(function: Callable[..., Any]) -> Operand:
     return Operand(name.removesuffix("_") if name.endswith("_") else name, None, name.endswith("_"), parameters)
 
 
+_OTHER_PARAMETERS = {"from_": "from"}
+"""Parameters that Python does not let have ATen's name."""
+
 _OTHER_NAMES = {"item": "_local_scalar_dense"}
 """What functions that are not operations are to ATen, where they have another name there."""
 
@@ -102,7 +105,7 @@ def _bound(
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
         return None
-    values = dict(bound.arguments)
+    values = {_OTHER_PARAMETERS.get(name, name): value for name, value in bound.arguments.items()}
     for name, parameter in bound.signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             values.update(values.pop(name, {}))

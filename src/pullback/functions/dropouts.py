@@ -12,7 +12,8 @@ from pullback.backend.dtype import bool_, float32, float64, scalar_type_name
 from pullback.creation import empty, empty_like, ones_like, zeros
 from pullback.facts import declare
 from pullback.graph.in_place import in_place
-from pullback.modes.interception import draws, interceptable
+from pullback.modes.interception import dispatch, draws, interceptable
+from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
 
 # The value that a self-normalizing network's units take at minus infinity.
@@ -149,6 +150,13 @@ def _drawn_feature_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
 
 def _filled(noise: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
     array: Any = noise._array
+    if switches.dispatch_modes or type(noise) in dispatch.types:
+        from pullback.dispatch.chains import operator  # lazy: above this layer, and only where somebody looks
+
+        operator("bernoulli_.float", noise, 1 - p)
+        if scaled:
+            operator("div_.Scalar", noise, 1 - p)
+        return noise
     if scaled and not fused and isinstance(array, DeviceArray):
         draw.bernoulli_(array, 1 - p)
         array /= 1 - p  # type: ignore[operator]  # operators are put into the class one by one

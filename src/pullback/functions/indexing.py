@@ -16,6 +16,7 @@ from pullback.backend.array_module import cast_array, has_internal_overlap, is_a
 from pullback.backend.dtype import int64, type_name
 from pullback.backend.logical_array import batched_mask, has_values
 from pullback.creation import tensor as tensor_of
+from pullback.creation.from_values import lift_fresh
 from pullback.facts import declare
 from pullback.functions.direct_writes import writes_plainly
 from pullback.graph.history import bump_version, check_captured
@@ -26,7 +27,7 @@ from pullback.kernels.indexing import positions_of
 from pullback.kernels.scattering import index_put_into
 from pullback.kernels.shape import expand
 from pullback.modes.cuts import note_cut
-from pullback.modes.switches import process
+from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_int, missing_arguments, the_dim
 from pullback.tensor.foreign_arguments import any_foreign, ask_foreign, is_foreign
@@ -395,7 +396,8 @@ def _as_value(input: Tensor, value: Any) -> Tensor:
         if isinstance(value, int) and not -_LONGEST <= value < _LONGEST:
             raise ValueError("Overflow when unpacking long long")
         dtype = input._array.dtype
-        return new_tensor(checked_fill((), value.item() if hasattr(value, "item") else value, dtype))
+        made = new_tensor(checked_fill((), value.item() if hasattr(value, "item") else value, dtype))
+        return lift_fresh(made) if process.changed and switches.dispatch_modes else made
     kind = type(value)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise TypeError(f"can't assign a {name} to a {type_name(input._array.dtype)}")

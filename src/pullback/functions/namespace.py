@@ -77,7 +77,7 @@ FILES = {
     "storages": "UntypedStorage TypedStorage",
     "type_promotion": "result_type promote_types can_cast",
     "value_checks": "are_all_true",
-    "view_copies": "copy_of_view view_copy expand_copy permute_copy alias_copy slice_copy unfold_copy select_copy as_strided_copy diagonal_copy transpose_copy t_copy squeeze_copy unsqueeze_copy view_as_real_copy view_as_complex_copy narrow_copy unbind_copy split_copy split_with_sizes_copy apart unsafe_split unsafe_split_with_sizes unsafe_chunk t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_",
+    "view_copies": "copy_of_view view_copy expand_copy permute_copy alias_copy slice_copy unfold_copy select_copy as_strided_copy diagonal_copy transpose_copy t_copy squeeze_copy unsqueeze_copy view_as_real_copy view_as_complex_copy narrow_copy unbind_copy split_copy split_with_sizes_copy apart unsafe_split unsafe_split_with_sizes unsafe_chunk set_view_edge t_ transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ as_strided_",
     "windowed_arguments": "each_dim",
     "windows": "hann_window hamming_window blackman_window bartlett_window kaiser_window",
 }

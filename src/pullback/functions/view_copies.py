@@ -210,15 +210,15 @@ def _view_in_place(name: str, function: Callable[..., Any], input: Tensor, *args
     bump_version(input)
     edge = seen._gradient_edge() if records else None
     if edge is not None:
-        _set_view_edge(input, (renamed(edge[0], name), edge[1]), lambda tensor: function(tensor, *args))
-    elif input._requires_grad:
+        set_view_edge(input, (renamed(edge[0], name), edge[1]), lambda tensor: function(tensor, *args))
+    elif input._requires_grad and not switches.below_autograd:
         keep_former_shape(input)
     for level in levels_of(seen) if process.changed else ():
         set_tangent(input, level, tangent_at(seen, level))
     return input
 
 
-def _set_view_edge(input: Tensor, edge: Any, function: Callable[[Tensor], Tensor]) -> None:
+def set_view_edge(input: Tensor, edge: Any, function: Callable[[Tensor], Tensor]) -> None:
     """Make `edge` the history of a tensor that became a view of what it was; it stays a view of its base, if it is one."""
     info = input._extra.view if input._extra is not None else None
     if info is None:

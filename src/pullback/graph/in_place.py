@@ -23,6 +23,7 @@ from pullback.backend.array_module import (
     storage_offset,
 )
 from pullback.backend.dtype import can_cast, is_float_or_complex, scalar_type_name
+from pullback.backend.wrapper_array import WrapperArray
 from pullback.facts import fact_of, names_with
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.basic_nodes import NotImplementedNode
@@ -95,7 +96,7 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     check_writable(input, result)
     if input._extra is not None and input._extra.inference:
         check_inference(input)  # only now: what is wrong with the arguments comes first
-    if how == "at_positions":  # only now: what is wrong with the positions comes first
+    if how == "at_positions" and type(input._array) is not WrapperArray:  # only now: wrong positions come first
         _check_apart(input, args, whole=True)
     if expanded:
         warn_of_expanded(name)

@@ -525,7 +525,7 @@ class Tensor(TensorBase):
             alias._share_kind(self)
         if self._requires_grad:
             note_cut("data", alias, self)
-        return alias
+        return _shown_detached(self, alias) if process.changed else alias
 
     @data.setter
     def data(self, value: Any) -> None:
