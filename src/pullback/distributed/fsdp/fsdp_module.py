@@ -186,8 +186,14 @@ def fully_shard(
             "dp_mesh_dims is not supported: pass the part of the mesh that divides the parameters"
         )
     ignored = {id(parameter) for parameter in ignored_params or ()}
-    named = [entry for entry in unclaimed(module) if id(entry[2]) not in ignored]
     used_mesh = mesh or init_device_mesh("cpu", (get_world_size(),))
+    for parameter in module.parameters():
+        if id(parameter) not in ignored and getattr(parameter, "device_mesh", used_mesh) != used_mesh:
+            raise NotImplementedError(
+                f"fully_shard of parameters that lie on another mesh ({parameter.device_mesh}), such as those that "
+                "parallelize_module divided, is not supported: pass them as ignored_params and average their gradients"
+            )
+    named = [entry for entry in unclaimed(module) if id(entry[2]) not in ignored]
     reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
     policy = mp_policy or MixedPrecisionPolicy()
     module._fsdp_group = ParameterGroup(named, used_mesh, policy, bool(reshards), shard_placement_fn)
