@@ -275,7 +275,9 @@ WRITES = {
     "x[0] = x[1, 0]": ["select.int", "select.int", "select.int", "fill_.Tensor"],
     "x[:] = pullback.tensor(2.0)": ["lift_fresh.default", "fill_.Tensor"],
     "x[x > 2] = 0": ["gt.Scalar", "lift_fresh.default", "index_put_.default"],
-    "x.index_put_((pullback.tensor([0]),), x[1:])": ["lift_fresh.default", "slice.Tensor", "index_put_.default"],
+    "x.index_put_((pullback.tensor([0]),), x.exp()[1:])": [
+        "lift_fresh.default", "exp.default", "slice.Tensor", "index_put_.default"
+    ],
     "x.t_()": ["t_.default"],
     "x.swapaxes_(0, 1)": ["transpose_.default"],
     "x.squeeze_(0)": ["squeeze_.dim"],
