@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback.autograd.graph import record_source_lines
+from pullback.autograd.graph import record_source_lines, saved_tensors_hooks
 from pullback.graph.living_objects import living
 from pullback.graph.node import Node
 from pullback.inspection.diagnosis import Looks, diagnose
+from pullback.utils.checkpoint import checkpoint
+from pullback.utils.graph_page import graph_page
 
 
 @pytest.fixture(autouse=True)
@@ -397,3 +399,51 @@ def test_a_linear_layer_with_bad_weights_is_named_by_its_data() -> None:
     assert found is not None
     assert found.forward
     assert found.kind in ("nan_came_in", "unknown")
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@record_source_lines()
+def test_the_operation_inside_of_a_checkpoint_is_named_and_no_gradient_changes(reentrant: bool) -> None:
+    weight = pullback.tensor([0.0, 1.0], requires_grad=True)
+    x = pullback.ones(2, requires_grad=True)
+    loss = checkpoint(lambda x: (x * weight).sqrt(), x, use_reentrant=reentrant).sum()
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.operation, found.kind, found.element) == ("SqrtBackward0", "division_by_zero", (0,))
+    assert found.line is not None
+    assert found.line.text.startswith("loss = checkpoint(lambda x: (x * weight).sqrt()")
+    assert weight.grad is None
+    assert x.grad is None
+
+
+@record_source_lines()
+def test_a_page_changes_no_gradient_of_a_reentrant_checkpoint() -> None:
+    weight = pullback.tensor([0.0, 1.0], requires_grad=True)
+    loss = checkpoint(lambda x: x * weight, pullback.ones(2, requires_grad=True), use_reentrant=True).sum()
+    loss.backward(retain_graph=True)
+    graph_page(loss)
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [1.0, 1.0]
+
+
+@record_source_lines()
+def test_values_that_hooks_packed_are_operands_too() -> None:
+    with saved_tensors_hooks(lambda tensor: tensor.numpy(force=True), pullback.from_numpy):
+        loss = (pullback.zeros(2, requires_grad=True) * 1).log().sum()
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.operation, found.kind, found.operands) == ("LogBackward0", "division_by_zero", {"input": 0.0})
+
+
+@record_source_lines()
+def test_a_hook_on_the_way_is_suspected_where_the_pass_is_finite_without_it() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    hidden = x * 2
+    hidden.register_hook(lambda grad: grad * math.nan)
+    loss = hidden.sum()
+    loss.backward(retain_graph=True)
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.kind, found.certain) == ("hook", False)
+    assert found.line is not None
+    assert found.line.text == "hidden.register_hook(lambda grad: grad * math.nan)"

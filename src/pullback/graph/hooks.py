@@ -104,11 +104,19 @@ def note_zeros(hooks: HookDict, hook: Callable[..., Any], grad: Any, replaced: A
         hooks.zeroing = hook_of_user(hook)  # type: ignore[attr-defined]  # an OrderedDict has a __dict__ for such notes
 
 
+def hooks_of(extra: Any) -> list[Callable[..., Any]]:
+    """The hooks of a node or a tensor that may replace gradients, as the user wrote them."""
+    return [hook_of_user(hook) for hooks in _groups(extra) for hook in hooks.values()]
+
+
+def _groups(extra: Any) -> list[HookDict]:
+    groups: list[Any] = [getattr(extra, name, None) for name in ("hooks", "pre_hooks", "post_hooks")]
+    return [hooks for hooks in (*groups, *getattr(extra, "tensor_hooks", {}).values()) if hooks is not None]
+
+
 def zeroing_hook(extra: Any) -> Callable[..., Any] | None:
     """The hook of a node's or a tensor's that returned zeros, if there was one."""
-    groups: list[Any] = [getattr(extra, name, None) for name in ("hooks", "pre_hooks", "post_hooks")]
-    groups += getattr(extra, "tensor_hooks", {}).values()
-    return next((hooks.zeroing for hooks in groups if hasattr(hooks, "zeroing")), None)
+    return next((hooks.zeroing for hooks in _groups(extra) if hasattr(hooks, "zeroing")), None)
 
 
 def check_replacement(value: Any, replaced: Any, hook: Callable[..., Any]) -> None:

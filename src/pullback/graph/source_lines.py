@@ -21,6 +21,7 @@ For who shows lines: `source_line_of(node)`, `module_path_of(node)`, `source_lin
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pullback.errors import GraphFreedError, graph_freed
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHEAP", "HIDDEN", "PACKAGE", "WRITES_KEPT", "ModulePath", "Pass", "SourceLine", "calling_line", "module_path_of",
-    "note_source_line", "place_of", "source_line", "source_line_of", "source_lines_wanted",
+    "note_source_line", "place_of", "source_line", "source_line_of", "source_line_of_hook",
+    "source_lines_wanted",
 ]  # fmt: skip
 
 
@@ -58,6 +60,12 @@ def source_line_of(node: Any) -> SourceLine | None:
     """The line that recorded a node: `.place` is (file, line), `.text` the line itself, `.describe()` both."""
     line: SourceLine | None = getattr(node, "source", None)
     return line
+
+
+def source_line_of_hook(hook: Any) -> SourceLine | None:
+    """Where the function of a hook stands."""
+    code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
+    return None if code is None else SourceLine(code, -1)
 
 
 def module_path_of(node: Any) -> str | None:
@@ -93,13 +101,19 @@ def modification_places(counter: Any, since: int, node: Any) -> str:
     if not lines or count < 1:
         return ""
     known = lines[-count:]
-    text = f"it was modified after it was saved, at {'; at '.join(line.describe() for line in known)}"
+    text = f"it was modified after it was saved, at {'; at '.join(_described(known))}"
     if len(known) < count:
         text += f"; and by {count - len(known)} earlier writes"
     line = source_line_of(node)
     if line is not None:
         text += f". {node.name()} had saved it at {line.describe()}"
     return f"{text}. Use the out-of-place form there, or clone() the tensor before it is modified."
+
+
+def _described(lines: list[SourceLine]) -> list[str]:
+    """Each line once, in the order of its first write, with the number of its writes."""
+    counts = Counter(line.describe() for line in lines)
+    return [f"{place}, {count} times" if count > 1 else place for place, count in counts.items()]
 
 
 def note_source_line(error: BaseException, node: Node) -> None:

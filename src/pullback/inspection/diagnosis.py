@@ -18,12 +18,14 @@ from typing import Any
 from pullback.autograd.differentiation import make_grads, root_edges
 from pullback.autograd.grad_mode import enable_grad
 from pullback.backend.array_module import as_array
-from pullback.engine.engine import engine
+from pullback.engine.engine import current_graph_task, engine
 from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of
 from pullback.graph.basic_nodes import Error
+from pullback.graph.hooks import hook_name, hooks_of
 from pullback.graph.node import Node
 from pullback.graph.saved_tensor import SavedOutput
+from pullback.graph.source_lines import source_line_of_hook
 from pullback.inspection.finding import (
     Diagnosis,
     blame_leaf,
@@ -52,6 +54,7 @@ from pullback.inspection.singular_points import (
     kind_of,
     operation_of,
 )
+from pullback.modes.kept_gradients import KeptGradients
 from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -83,7 +86,7 @@ def diagnose(loss: Tensor, gradient: Any = None) -> Diagnosis | None:
             return diagnose(again, gradient)
         return diagnose_freed(loss, nodes)
     if not is_finite(loss._array):
-        return _of_forward(loss, nodes, replayed(nodes))
+        return _of_forward(loss, nodes, replayed(nodes), unpacks=True)
     return _of_backward(loss, gradient) or _of_earlier_pass(loss)
 
 
@@ -121,15 +124,25 @@ def remember_cause(loss: Tensor) -> None:
 
 
 def _of_earlier_pass(loss: Tensor) -> Diagnosis | None:
-    """This pass is finite: a gradient that is not was there before."""
-    for node in nodes_behind(loss):
+    """This pass is finite: a gradient that is not was there before, or a hook made it."""
+    nodes = nodes_behind(loss)
+    for node in nodes:
         grad = getattr(getattr(node, "variable", None), "grad", None)
         if grad is not None and not is_finite(grad._array):
-            found = Diagnosis(node, "earlier_pass")
+            hooks = [hook for one in nodes for extra in (one.extra, _extra_of_leaf(one)) for hook in hooks_of(extra)]
+            found = Diagnosis(node, "hook" if hooks else "earlier_pass")
+            if hooks:
+                found.line, *others = [source_line_of_hook(hook) for hook in hooks]
+                found.others = [line for line in others if line is not None]
+                found.certain, found.doubt = False, f"by the hook {hook_name(hooks[0])}, which does not run again here"
             found.element = first_bad(grad._array)
             found.operands = {"grad": grad._array[found.element].item()}
             return found
     return None
+
+
+def _extra_of_leaf(node: Node) -> Any:
+    return getattr(getattr(node, "variable", None), "_extra", None)
 
 
 def _of_backward(loss: Tensor, gradient: Any) -> Diagnosis | None:
@@ -140,18 +153,35 @@ def _of_sent(results: list[Tensor], grads: Any) -> Diagnosis | None:
     """The first node below results that makes a gradient infinite or NaN, given the gradients of these."""
     arrived: tuple[Any, ...] = ()
     has_branches = False
-    for event in run_in_steps(engine, root_edges(results), grads, keep_graph=True, only_look=True):
-        if isinstance(event, Arrival):
-            arrived = event.grads
-            has_branches = has_branches or event.node.name().startswith("Where")
-        elif all(is_finite(grad) for grad in arrived):
-            bad = next((grad for grad in event.grads if not is_finite(grad)), None)
-            if bad is not None:
-                inside = _inside(event.node, arrived)
-                return inside or _at_element(event.node, as_array(bad), arrived, has_branches)
-        elif not event.edges:
-            return None
+    with _PassesInside() as inside:
+        for event in run_in_steps(engine, root_edges(results), grads, keep_graph=True, only_look=True):
+            if isinstance(event, Arrival):
+                arrived = event.grads
+                has_branches = has_branches or event.node.name().startswith("Where")
+            elif all(is_finite(grad) for grad in arrived):
+                bad = next((grad for grad in event.grads if not is_finite(grad)), None)
+                if bad is not None:
+                    found = inside.found or _inside(event.node, arrived)
+                    return found or _at_element(event.node, as_array(bad), arrived, has_branches)
+            elif not event.edges:
+                return None
     return None
+
+
+class _PassesInside(KeptGradients):
+    """Finds the first node that makes a gradient infinite or NaN in the passes that nodes run inside of theirs."""
+
+    found: Diagnosis | None = None
+
+    def observe(self, node: Any, grads: Any, edges: Any, run: Any) -> Any:
+        """Look while what the node saved is there."""
+        results = run()
+        task = current_graph_task()
+        if self.found is None and task is not None and task.depth and all(is_finite(grad) for grad in grads):
+            bad = next((grad for grad in results if not is_finite(grad)), None)
+            if bad is not None:
+                self.found = _at_element(node, as_array(bad), tuple(grads), False)
+        return results
 
 
 def _inside(node: Node, arrived: tuple[Any, ...]) -> Diagnosis | None:
@@ -198,7 +228,7 @@ def _of_custom(node: Node, arrived: tuple[Any, ...]) -> Diagnosis | None:
 def _at_element(node: Node, bad: Any, arrived: tuple[Any, ...], has_branches: bool) -> Diagnosis:
     """What is known of the first element that is not finite."""
     element = first_bad(bad)
-    operands = operands_at(node, element, bad.shape)
+    operands = operands_at(node, element, bad.shape, unpacks=True)
     incoming = value_at(arrived[0], element, bad.shape) if arrived and arrived[0] is not None else None
     result = bad[element].item()
     found = Diagnosis(
@@ -209,17 +239,27 @@ def _at_element(node: Node, bad: Any, arrived: tuple[Any, ...], has_branches: bo
     return found
 
 
-def _of_forward(loss: Tensor, nodes: list[Node], made: dict[Node, Tensor]) -> Diagnosis:
+def _of_forward(loss: Tensor, nodes: list[Node], made: dict[Node, Tensor], *, unpacks: bool = False) -> Diagnosis:
     """The forward computation gave no finite loss: the first value on the way that is not finite."""
     found = None
     for node in operations_in_order(nodes):
-        found = _of_compiled(node) if operation_of(node) == OPAQUE else _of_forward_node(node, made.get(node), nodes)
+        found = (
+            _of_compiled(node)
+            if operation_of(node) == OPAQUE
+            else _of_forward_node(node, made.get(node), nodes, unpacks)
+        )
         if found is not None:
             break
     found = found or _of_value(loss.grad_fn, loss._array)
-    if found.node is None or found.kind not in ("unknown", "domain") or found.operands.keys() & {"input", "exponent"}:
+    if (
+        found.node is None
+        or found.kind not in ("unknown", "domain", "overflow")
+        or found.operands.keys() & {"input", "other", "exponent"}
+    ):
         return found
     unknown = _unknown_before(found.node, made)
+    if found.kind == "overflow" and not unknown:
+        return found
     if found.kind == "domain":
         return doubted(found, "its operand was not kept", unknown) if unknown else found
     if unknown:
@@ -260,13 +300,13 @@ def _unknown_before(node: Node, made: dict[Node, Tensor]) -> list[Node]:
     return sorted(unknown, key=lambda one: one.sequence_nr)
 
 
-def _of_forward_node(node: Node, made: Tensor | None, nodes: list[Node]) -> Diagnosis | None:
+def _of_forward_node(node: Node, made: Tensor | None, nodes: list[Node], unpacks: bool) -> Diagnosis | None:
     """What is not finite of the operands of a node, or of its result where that was computed again."""
     if is_mean_of_nothing(node):
         found = Diagnosis(node, "division_by_zero", forward=True)
         found.element, found.operands = (0,) * len(node.shape or ()), {"result": math.nan}
         return found
-    for name, value in known_operands(node):
+    for name, value in known_operands(node, unpacks=unpacks):
         array = as_array(getattr(value, "_array", value))
         bad = _breaks_at(node, name, array)
         if is_finite(array) and bad is None:

@@ -15,12 +15,13 @@ from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.hooks import zeroing_hook
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
-from pullback.graph.source_lines import SourceLine, source_line_of
+from pullback.graph.source_lines import SourceLine, source_line_of, source_line_of_hook
 from pullback.inspection.left_out import held_by_optimizers, of_optimizer, unregistered
 from pullback.inspection.nodes import held_arrays, is_released, leaves_behind, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
 from pullback.inspection.statements import names_at, names_in_statement
 from pullback.modes.cuts import Cut, cuts
+from pullback.modes.kept_gradients import KeptGradients
 from pullback.report import lines_html
 from pullback.tensor.tensor import Tensor
 from pullback.tensor.version_counter import InferenceVersion
@@ -330,9 +331,9 @@ def _zeroing_hook(tensor: Tensor, loss: Tensor | None) -> Any:
 
 
 def _of_hook(hook: Any) -> Explanation:
-    code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
-    line = None if code is None else SourceLine(code, -1)
-    return Explanation("hook_returned_zeros", line, operation=getattr(hook, "__name__", repr(hook)))
+    return Explanation(
+        "hook_returned_zeros", source_line_of_hook(hook), operation=getattr(hook, "__name__", repr(hook))
+    )
 
 
 def _zeroing_node(loss: Tensor, leaf: Tensor) -> Node | None:
@@ -348,13 +349,14 @@ def _zeroing_node(loss: Tensor, leaf: Tensor) -> Node | None:
     between = set(_nodes_between(nodes_behind(loss), leaf))
     arrived: tuple[Any, ...] = ()
     grads = make_grads((loss,), None, is_grads_batched=False)
-    for event in run_in_steps(engine, root_edges((loss,)), grads, keep_graph=True, only_look=True):
-        if isinstance(event, Arrival):
-            arrived = event.grads
-        elif event.node in between and any(_is_something(grad) for grad in arrived):
-            sent = [g for e, g in zip(event.edges, event.grads, strict=False) if e is not None and e[0] in between]
-            if sent and not any(_is_something(grad) for grad in sent):
-                return event.node
+    with KeptGradients():
+        for event in run_in_steps(engine, root_edges((loss,)), grads, keep_graph=True, only_look=True):
+            if isinstance(event, Arrival):
+                arrived = event.grads
+            elif event.node in between and any(_is_something(grad) for grad in arrived):
+                sent = [g for e, g in zip(event.edges, event.grads, strict=False) if e is not None and e[0] in between]
+                if sent and not any(_is_something(grad) for grad in sent):
+                    return event.node
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from inspect import unwrap
 from typing import Any
 
@@ -20,10 +21,11 @@ from pullback.tensor.tensor import Tensor
 class Diagnosis:
     """The first operation that made a gradient (or the loss itself) infinite or NaN.
 
-    `kind` is one of "domain", "overflow", "zero_times_infinity", "division_by_zero", "nan_came_in", "earlier_pass",
-    "unknown"; `operation` the node, `line` the user's line that recorded it, `element` the index of the first such element,
-    `operands` the values there by name (`incoming` and `outgoing` are gradients), `forward` whether already the forward
-    computation made it. `certain` is False where only candidates are left, `doubt` says why; `others` are further ones.
+    `kind` is one of "domain", "overflow", "zero_times_infinity", "division_by_zero", "nan_came_in", "earlier_pass", "hook",
+    "unknown"; `operation` the node, `line` the user's line that recorded it (or wrote the hook), `element` the index of the
+    first such element, `operands` the values there by name (`incoming` and `outgoing` are gradients), `forward` whether
+    already the forward computation made it. `certain` is False where only candidates are left, `doubt` says why; `others`
+    are further ones.
     """
 
     def __init__(self, node: Node | None, kind: str, *, forward: bool = False, branch: bool = False) -> None:
@@ -99,10 +101,19 @@ def operations_in_order(nodes: list[Node]) -> list[Node]:
     return sorted((node for node in nodes if not hasattr(node, "variable")), key=lambda node: node.sequence_nr)
 
 
-def known_operands(node: Node) -> list[tuple[str, Any]]:
-    """What a node saved, and the leaves that it was given, which nobody needs to save."""
-    known = {name: value for name, value in saved_values(node) if not isinstance(value, PackedTensor)}
+def known_operands(node: Node, *, unpacks: bool = False) -> list[tuple[str, Any]]:
+    """What a node saved, and the leaves that it was given, which nobody needs to save.
+
+    With `unpacks` also what hooks packed (checkpoints, budgets, the user's), which they are asked for.
+    """
     acting = acting_node(node)
+    known: dict[str, Any] = {}
+    for name, value in saved_values(node):
+        if not isinstance(value, PackedTensor):
+            known[name] = value
+        elif unpacks and name in acting.tensor_names:
+            with suppress(Exception):  # who packs may give it once
+                known[name] = acting.unpack(name)
     names = OPERATIONS[acting.operation].differentiable_inputs if acting.operation in OPERATIONS else ()
     for name, edge in zip(names, acting.next_edges, strict=False):
         leaf = None if edge is None else getattr(edge[0], "variable", None)
@@ -111,12 +122,14 @@ def known_operands(node: Node) -> list[tuple[str, Any]]:
     return list(known.items())
 
 
-def operands_at(node: Node, element: tuple[int, ...], shape: tuple[int, ...]) -> dict[str, Any]:
+def operands_at(
+    node: Node, element: tuple[int, ...], shape: tuple[int, ...], *, unpacks: bool = False
+) -> dict[str, Any]:
     """The saved operands at an element, where they have one there; numbers as they are."""
     found: dict[str, Any] = {}
     if operation_of(node) == OPAQUE:
         return found
-    for name, value in known_operands(node):
+    for name, value in known_operands(node, unpacks=unpacks):
         at = value_at(getattr(value, "_array", value), element, shape)
         if at is not None:
             found[name] = at

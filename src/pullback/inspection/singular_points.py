@@ -54,6 +54,11 @@ _KINDS = {
         "",
         "Call zero_grad() before backward(), and diagnose the pass that left it.",
     ),
+    "hook": Wording(
+        "without hooks this pass makes finite gradients",
+        "",
+        "Look at what the hook returns, and call zero_grad() before backward(): an earlier pass may have left it, too.",
+    ),
     "unknown": Wording(
         "{operation} made it of finite numbers", "{operation} made it of finite numbers", "Look at the operands."
     ),

@@ -12,6 +12,7 @@ from typing import Any
 from pullback.autograd import differentiation
 from pullback.autograd.profiler import profile
 from pullback.errors import GraphFreedError
+from pullback.modes.kept_gradients import KeptGradients
 from pullback.utils.graph_page.backward_recording import BackwardRecording
 from pullback.utils.graph_page.names_around import NamesAround
 from pullback.utils.graph_page.node_table import Row, read_table
@@ -49,7 +50,7 @@ def graph_page(
     params = around if params is None else params
     rows = read_table(roots, params, around)
     notes: list[str] = []
-    with profile() as times, BackwardRecording(rows) as recording:
+    with profile() as times, KeptGradients(), BackwardRecording(rows) as recording:
         if run_backward:
             try:
                 _run(roots, rows)
