@@ -81,7 +81,10 @@ class _Capturing:
         objects = [leaf for leaf in self.leaves if not isinstance(leaf, (TensorBase, *ATOMS))]
         self.roots = (function, *objects, *{type(value): None for value in self.containers.values()})
         self.surroundings = self.made.surroundings = Surroundings(*self.roots)
-        self._attributes = _user_attributes_of([*self.leaves, *self.surroundings.tensors.values()])
+        self._attributes = _user_attributes_of(self.leaves)
+        self._given = len(self._attributes)
+        """How many tensors are among the arguments."""
+        self._attributes += _user_attributes_of(self.surroundings.tensors.values())
         self._settings_before = _settings()
         self.recorder = Recorder(self.surroundings.storage, new_tensors.storage_of_others, code)
         if self.surroundings.problem is not None:
@@ -171,8 +174,8 @@ class _Capturing:
         """Stop where the function may read what users set on an argument: it is another tensor in each call."""
         recorder = self.recorder
         names = recorder.names | recorder.own_names
-        given = [vars(leaf) for leaf in self.leaves if isinstance(leaf, TensorBase)]
-        if any(attributes and (recorder.reads_any_name or names & attributes.keys()) for attributes in given):
+        given = [attributes for _, attributes in self._attributes[: self._given] if attributes]
+        if any(recorder.reads_any_name or names & attributes.keys() for attributes in given):
             recorder.stops.append(Stop("the function may read an attribute that was set on an argument", None))
 
     def _finish(self) -> None:

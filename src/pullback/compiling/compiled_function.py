@@ -28,6 +28,7 @@ from pullback.compiling.capture import Capture
 from pullback.compiling.capturing import capture
 from pullback.compiling.checking import run_checked
 from pullback.compiling.collecting import not_collecting
+from pullback.compiling.custom_backend import Backend, BackendEntry, CannotTrace
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
 from pullback.compiling.function_text import CannotSplit, Spot, mentions_create_graph
@@ -95,7 +96,7 @@ class Kind:
     def __init__(self, free: frozenset[int]) -> None:
         self.free = free
         """Where numbers stand, among the leaves of the arguments, that are inputs."""
-        self.entries: list[Entry] = []
+        self.entries: list[Any] = []
         self.former: list[tuple[Any, dict[int, str]]] = []
         """The fingerprints of the last recordings, with the values that numbers had in them."""
         self.attempts = 0
@@ -112,12 +113,14 @@ class CompiledFunction:
     """Whether the gradients of what it gives are surely differentiated again."""
 
     def __init__(
-        self, function: Callable[..., Any], *, fullgraph: bool = False, check: bool = False, dynamic: bool | None = None
-    ) -> None:
+        self, function: Callable[..., Any], *, fullgraph: bool = False, check: bool = False,
+        dynamic: bool | None = None, backend: Backend | None = None,
+    ) -> None:  # fmt: skip
         self.function = function
         self.fullgraph = fullgraph
         self.check = check
-        self.dynamic = False if check else dynamic
+        self.dynamic = False if check or backend is not None else dynamic
+        self.backend = backend
         self._shapes = CallShapes(self.dynamic)
         self.templates = Templates()
         self.kinds: dict[Any, Kind] = {}
@@ -146,7 +149,9 @@ class CompiledFunction:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
         function = copy.deepcopy(self.function, memo)
-        return CompiledFunction(function, fullgraph=self.fullgraph, check=self.check, dynamic=self.dynamic)
+        return CompiledFunction(
+            function, fullgraph=self.fullgraph, check=self.check, dynamic=self.dynamic, backend=self.backend
+        )
 
     def __reduce__(self) -> Any:
         function = self.function
@@ -182,6 +187,8 @@ class CompiledFunction:
             ready = entry.match(leaves)
             if ready is not None:
                 self.runs += 1
+                if self.backend is not None:
+                    return self._run_custom(kind, entry, leaves, args, kwargs, *ready)
                 if self.check:
                     return run_checked(entry, leaves, args, kwargs)
                 return entry.run(leaves, args, kwargs, *ready)
@@ -327,8 +334,12 @@ class CompiledFunction:
             if self.fullgraph:
                 raise _not_one_program(made.stops)
             self._stopped += 1
-            if text is not None and self._stopped > 1:  # the first call may differ from all others
+            if text is not None and (
+                self._stopped > 1 or self.backend is not None
+            ):  # the first may differ from all others
                 self.cut(text, made)
+        elif self.backend is not None:
+            return self._hand_over(kind, made, leaves, args, kwargs)
         else:
             return self._learn(kind, made, leaves, args, kwargs)
         return made.result
@@ -339,6 +350,30 @@ class CompiledFunction:
             self._shapes.fix(structure, frozenset([p for p in free if type(leaves[p]) is int]) or free)
             self.kinds = {known: kind for known, kind in self.kinds.items() if known[0] != structure}
             self.kinds |= {known: kind for known, kind in self._set_aside.items() if known[0] == structure}
+
+    def _hand_over(self, kind: Kind, made: Capture, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Give what was recorded to the user's backend; gives the call's result."""
+        assert self.backend is not None
+        try:
+            made.release_traced()
+            entry = BackendEntry(made, self.function, self.backend)
+            ready = entry.match(leaves)
+            if ready is not None and not entry.writes():
+                entry.make(args, kwargs, ready[0])
+        except CannotTrace as error:
+            kind.is_eager, kind.stops = True, [Stop(str(error), None)]
+            return made.result
+        kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
+        return made.result
+
+    def _run_custom(
+        self, kind: Kind, entry: Any, leaves: Any, args: Any, kwargs: Any, tensors: Any, arrays: Any
+    ) -> Any:
+        try:
+            return entry.run(leaves, args, kwargs, tensors, arrays)
+        except CannotTrace as error:
+            kind.is_eager, kind.stops = True, [Stop(str(error), None)]
+            return self.function(*args, **kwargs)
 
     def _learn(self, kind: Kind, made: Capture, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Make a program of a recording that nothing stopped, if it is the second like it; gives the call's result."""
@@ -436,7 +471,8 @@ class Piece(CompiledFunction):
     """What lies between two breaks of a function."""
 
     def __init__(self, function: Any, lines: tuple[int, int], whole: Segments) -> None:
-        super().__init__(function, check=whole.owner.check, dynamic=whole.owner.dynamic)
+        owner = whole.owner
+        super().__init__(function, check=owner.check, dynamic=owner.dynamic, backend=owner.backend)
         self.lines = lines
         self.is_differentiated_twice = whole.differentiates_twice
         self._whole = whole
@@ -507,7 +543,8 @@ class Segments:
             if len(self._callees) >= CALLEES:
                 return function
             called = function.__call__ if isinstance(function, Module) else function
-            compiled = CompiledFunction(called, check=self.owner.check, dynamic=self.owner.dynamic)
+            owner = self.owner
+            compiled = CompiledFunction(called, check=owner.check, dynamic=owner.dynamic, backend=owner.backend)
             compiled.is_differentiated_twice = self.differentiates_twice
             known = self._callees[key] = (compiled, function)
         return known[0]

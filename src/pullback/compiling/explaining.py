@@ -145,6 +145,7 @@ def _piece_kernels(function: Any) -> list[KernelList]:
         for piece in ([] if segments is None else segments.pieces)
         for kind in piece.kinds.values()
         for entry in kind.entries[:1]
+        if isinstance(entry, Entry)
         for listed in timed_kernel_lists_of_piece(entry, f"Lines {piece.lines[0]} to {piece.lines[1]}: ")
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,8 @@ def compile(
     function's Python, as long as everything that it depends on is as it was. A statement that cannot be in a program, one
     that reads a value or prints, runs in Python between two compiled pieces: `compiler.explain` tells which, and
     `fullgraph=True` raises there. `check=True` runs each call eagerly too and raises
-    at the first operation that differs. The other options are PyTorch's; `backend="eager"` leaves the function as it is.
+    at the first operation that differs. The other options are PyTorch's; `backend="eager"` leaves the function as it is, and
+    a function as backend is given the operations as an `fx.GraphModule` with example inputs, and returns what runs instead.
 
     >>> import pullback
     >>> @pullback.compile
@@ -55,11 +57,22 @@ def compile(
 
     if isinstance(model, CompiledFunction) or getattr(model, "is_disabled", False):
         return model
+    own = _with_options(backend, mode, options)
     if isinstance(model, Module):
         from pullback.pytorch._dynamo.eval_frame import OptimizedModule  # lazy: above this layer
 
-        return OptimizedModule(model, fullgraph=fullgraph, check=check, dynamic=dynamic)
-    return CompiledFunction(model, fullgraph=fullgraph, check=check, dynamic=dynamic)
+        return OptimizedModule(model, fullgraph=fullgraph, check=check, dynamic=dynamic, backend=own)
+    return CompiledFunction(model, fullgraph=fullgraph, check=check, dynamic=dynamic, backend=own)
+
+
+def _with_options(backend: Any, mode: str | None, options: dict[str, Any] | None) -> Any:
+    """A backend of the user's, with the options that it is to be given; None for one of ours."""
+    if not callable(backend):
+        return None
+    given: dict[str, Any] = {} if mode in (None, "default") else {"mode": mode}
+    if options:
+        given["options"] = options
+    return functools.partial(backend, **given) if given else backend
 
 
 def explain(function: Any) -> Callable[..., Any]:
