@@ -66,7 +66,7 @@ def test_backend_gets_each_piece_of_a_function_and_each_shape() -> None:
 def test_parameters_and_buffers_are_inputs_and_are_written_to_once_a_call() -> None:
     collector = Collector()
     pullback.manual_seed(0)
-    model, same = (nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Tanh()) for _ in range(2))
+    model, same = (nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Dropout(0.5)) for _ in range(2))
     same.load_state_dict(model.state_dict())
     compiled = pullback.compile(model, backend=collector)
     optimizers = [optim.SGD(m.parameters(), 0.1) for m in (model, same)]

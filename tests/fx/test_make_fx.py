@@ -176,3 +176,33 @@ def test_attention_with_a_differentiable_mask_is_shown() -> None:
 
     q = pullback.linspace(-1, 1, 24).reshape(1, 2, 4, 3).requires_grad_()
     pullback.testing.assert_close(make_fx(slope)(q)(q * q), slope(q * q))
+
+
+DRAWING: dict[str, Any] = {
+    "dropout": (lambda x: F.dropout(x, 0.5), ["empty_like.default", "bernoulli_.float", "div_.Scalar", "mul.Tensor"]),
+    "in place": (
+        lambda x: F.dropout(x * 1, 0.5, inplace=True),
+        ["mul.Tensor", "empty_like.default", "bernoulli_.float", "div_.Scalar", "mul_.Tensor"],
+    ),
+    "feature dropout": (
+        lambda x: F.dropout1d(x, 0.5),
+        ["empty.memory_format", "bernoulli_.float", "div_.Scalar", "mul.Tensor"],
+    ),
+    "randint": (lambda x: pullback.randint(2, 9, (4,)), ["randint.low"]),
+    "randint up to": (lambda x: pullback.randint(high=9, size=(4,)), ["randint.default"]),
+    "randint_like": (lambda x: pullback.randint_like(x, 9), ["randint_like.default"]),
+    "randint_like from": (lambda x: pullback.randint_like(x, 2, 9), ["randint_like.low_dtype"]),
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_graph_draws_what_the_function_draws(name: str) -> None:
+    function, expected = DRAWING[name]
+    graph = make_fx(function)(pullback.ones(2, 3, 4))
+    calls = [str(node.target).removeprefix("aten.") for node in graph.graph.nodes if node.op == "call_function"]
+    assert calls[-len(expected) :] == expected
+    drawn = []
+    for run in (function, graph):
+        pullback.manual_seed(0)
+        drawn.append(run(pullback.ones(2, 3, 4)))
+    assert drawn[0].tolist() == drawn[1].tolist()

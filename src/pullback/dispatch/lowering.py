@@ -111,9 +111,23 @@ def _bound(
             values.update(values.pop(name, {}))
         elif parameter.kind is parameter.VAR_POSITIONAL:
             given = values.pop(name, ())
-            if given:
+            if operand.name in _LOWER_BOUNDS:
+                values.update(_bounds_of(operand.name, list(given), values))
+            elif given:
                 values[name] = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     return values
+
+
+_LOWER_BOUNDS = {"randint": "low", "randint_like": "low", "random": "from"}
+"""Functions that take one or two bounds by position, and the name of the first of two."""
+
+
+def _bounds_of(name: str, given: list[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """The bounds of integers to be drawn, and the size that follows those of randint."""
+    found = {"size": given.pop()} if name == "randint" and given and "size" not in values else {}
+    low, high = _LOWER_BOUNDS[name], "to" if name == "random" else "high"
+    names = [low, high] if len(given) > 1 or high in values else [high]
+    return {**found, **dict(zip(names, given, strict=False))}
 
 
 def _fitting(name: str, positional: list[Any], keywords: dict[str, Any], out: Any) -> Call | None:
