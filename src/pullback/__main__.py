@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import io
 import os
+import pkgutil
 import runpy
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
+from importlib.machinery import FileFinder, SourceFileLoader, SourcelessFileLoader
 from types import CodeType, ModuleType, TracebackType
+from zipimport import zipimporter
 
 from pullback.pytorch.as_torch import install_as_torch
 from pullback.version import __version__
@@ -76,9 +79,9 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
 def run_text(text: str, name: str, called: str, arguments: Sequence[str]) -> int:
     """Run a program given as text, as `python -c` and `python -` do, with `torch` meaning pullback."""
     sys.argv[:] = [called, *arguments]
-    sys.path[0] = ""
+    _look_first_in("")
     install_as_torch()
-    return _run_like_the_interpreter(lambda: _execute(compile(text, name, "exec", dont_inherit=True), None))
+    return _run_like_the_interpreter(lambda: _execute(compile(text, name, "exec", dont_inherit=True)))
 
 
 def run_with_coverage(path: str, arguments: Sequence[str], file: str | None = None) -> int:
@@ -107,38 +110,59 @@ def run_with_coverage(path: str, arguments: Sequence[str], file: str | None = No
 
 def execute_script(path: str, arguments: Sequence[str]) -> None:
     """Run the file at `path`, or a folder or zip file with a `__main__`, as `__main__`, and let what it raises pass."""
+    place = os.path.join(os.getcwd(), path)  # a program may look for its file after a change of the folder
+    sys.argv[:] = [path, *arguments]
     if os.path.isdir(path) or zipfile.is_zipfile(path):
-        sys.argv[:] = [path, *arguments]
-        install_as_torch()
-        sys.path.pop(0)  # runpy puts the folder in front
-        runpy.run_path(path, run_name="__main__")
+        _execute_main_in(place, path)
         return
     try:
-        with io.open_code(os.path.abspath(path)) as file:
+        with io.open_code(place) as file:
             source = file.read()
     except OSError as error:
-        print(f"pullback: can't open file '{os.path.abspath(path)}': {_reason(error)}", file=sys.stderr)
+        print(f"pullback: can't open file '{place}': {_reason(error)}", file=sys.stderr)
         raise SystemExit(2) from None
-    sys.argv[:] = [path, *arguments]
-    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    _look_first_in(os.path.dirname(os.path.realpath(path)))
     install_as_torch()
-    _execute(compile(source, path, "exec", dont_inherit=True), path)
+    loader = SourceFileLoader("__main__", place)
+    _execute(compile(source, place, "exec", dont_inherit=True), __file__=place, __cached__=None, __loader__=loader)
+
+
+def _execute_main_in(place: str, path: str) -> None:
+    """Run the `__main__` of a folder or zip file, which is where its imports are looked for, too."""
+    holder = pkgutil.get_importer(place)
+    found = holder.find_spec("__main__") if isinstance(holder, (FileFinder, zipimporter)) else None
+    if found is None or not isinstance(found.loader, (SourceFileLoader, SourcelessFileLoader, zipimporter)):
+        print(f"pullback: can't find '__main__' module in '{path}'", file=sys.stderr)
+        raise SystemExit(1)
+    code = found.loader.get_code("__main__")
+    assert isinstance(code, CodeType)  # the file is there
+    if not sys.flags.safe_path:
+        sys.path.pop(0)
+    sys.path.insert(0, place)
+    install_as_torch()
+    _execute(
+        code, __file__=found.origin, __cached__=found.cached, __loader__=found.loader, __spec__=found, __package__=""
+    )
 
 
 def run_module(name: str, arguments: Sequence[str]) -> int:
     """Run the module `name` as `python -m name` would, with `torch` meaning pullback."""
     sys.argv[:] = ["-m", *arguments]
-    sys.path[0] = os.getcwd()
+    _look_first_in(os.getcwd())
     install_as_torch()
     return _run_like_the_interpreter(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True))
 
 
-def _execute(code: CodeType, path: str | None) -> None:
+def _look_first_in(folder: str) -> None:
+    """Put a folder in place of the one that the interpreter put first, unless it was told to put none (`python -P`)."""
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
+
+
+def _execute(code: CodeType, **names: object) -> None:
     """Execute `code` in a new `__main__`, which stays in place: pickled classes and threads look it up there."""
     module = ModuleType("__main__")
-    vars(module).update(__builtins__=__builtins__)
-    if path is not None:
-        vars(module).update(__file__=path, __cached__=None)
+    vars(module).update(__builtins__=__builtins__, **names)
     sys.modules["__main__"] = module
     exec(code, vars(module))
 
