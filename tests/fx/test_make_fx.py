@@ -206,3 +206,19 @@ def test_graph_draws_what_the_function_draws(name: str) -> None:
         pullback.manual_seed(0)
         drawn.append(run(pullback.ones(2, 3, 4)))
     assert drawn[0].tolist() == drawn[1].tolist()
+
+
+def test_view_by_strides_is_a_call_and_no_constant() -> None:
+    graph = make_fx(lambda x: x.as_strided((2, 2), (1, 2), 1))(pullback.ones(2, 3))
+    assert [str(node.target) for node in graph.graph.nodes][1] == "aten.as_strided.default"
+    assert graph(pullback.arange(6.0).view(2, 3)).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_view_of_an_input_that_is_not_seen_made_is_refused() -> None:
+    def unseen(x: Any) -> Any:
+        view = pullback.tensor(0.0)
+        view._array = x._array[1:]
+        return view
+
+    with pytest.raises(NotImplementedError, match="it would be a constant of the graph"):
+        make_fx(unseen)(pullback.ones(3))

@@ -148,7 +148,7 @@ def unfold(grad: Tensor, input: Tensor, dimension: Dim, size: int, step: int) ->
     return wrt(input=F.unfold_back(grad, input.shape, dimension, size, step))
 
 
-@linear(view=True, bare=True)
+@linear(view=True, bare=True, aten="as_strided(input, size, stride, storage_offset)")
 def as_strided(
     grad: Tensor, input: Tensor, size: Shape, stride: Shape, storage_offset: int | None, input_stride: Shape,
     input_offset: int, examples: int,

@@ -43,8 +43,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.decomposition_table = decomposition_table
         self._nodes: dict[int, tuple[Any, Node]] = {}
         """What stands for a tensor or an array, by its identity, with the object, so that its identity stays its own."""
+        self._inputs: set[int] = set()
+        """The memory of inputs, by identity."""
         self._constants: dict[int, str] = {}
-        self._outside = {id(array): array for array in map(_memory_of, living(Tensor))}
+        self._before = {id(tensor): tensor for tensor in living(Tensor)}
+        self._outside = {id(array): array for array in map(_memory_of, self._before.values())}
         """The memory of tensors that no operation computes: those that are there before, and what is made of data."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -69,6 +72,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     def _see_data(self, tensor: Any) -> None:
         array = _memory_of(tensor)
         self._outside[id(array)] = array
+
+    def note_input(self, node: Node, value: Any) -> None:
+        """Let a node stand for an input: a view of it that is not seen made is no constant."""
+        if _is_tensor(value):
+            self._inputs.add(id(_memory_of(innermost(value))))
+        self.note(node, value)
 
     def note(self, node: Node, value: Any) -> None:
         """Let a node stand for a value from now on, and a node of its own for each part of it."""
@@ -98,7 +107,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         """A node that reads a tensor from outside, which becomes an attribute of the module."""
         name = self._constants.get(id(value))
         if name is None:
-            if id(_memory_of(innermost(value))) not in self._outside:
+            memory = id(_memory_of(innermost(value)))
+            if memory not in self._outside or (memory in self._inputs and id(value) not in self._before):
                 raise NotImplementedError(
                     "make_fx does not see what computes a tensor"
                     f"{_of_node(innermost(value).grad_fn)}: it would be a constant of the graph. Compute it outside of the "
@@ -224,7 +234,7 @@ def _trace(
         nested |= not spec.is_leaf()
         default = (parameters.defaults[name],) if name in parameters.defaults and spec.is_leaf() else ()
         for number, leaf in enumerate(leaves, 1):
-            mode.note(mode.graph.create_node("placeholder", f"{name}_{number}", default), leaf)
+            mode.note_input(mode.graph.create_node("placeholder", f"{name}_{number}", default), leaf)
     inputs = tree_unflatten(*tree_flatten(args))
     with mode:
         returned = f(*inputs)
@@ -245,7 +255,7 @@ def trace_leaves(
     """The graph of a function of some values, which are its inputs under these names, and the structure of its result."""
     mode = ProxyTorchDispatchMode(Graph(), decompositions or {})
     for name, leaf in zip(names, leaves, strict=True):
-        mode.note(mode.graph.create_node("placeholder", name), leaf)
+        mode.note_input(mode.graph.create_node("placeholder", name), leaf)
     with mode:
         returned = f(leaves)
     results, spec = tree_flatten(returned)
