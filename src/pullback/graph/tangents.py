@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.backend.array_module import has_internal_overlap, may_share_memory
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
 from pullback.graph.saved_tensor import SavedOutput
@@ -130,8 +131,12 @@ def carry_tangents(
         primal = without_tangents(results, level)
         with switched("dual_level", level - 1):
             computed = tangent_function(primal, *stripped, *tangents)
-        if computed is None:
-            continue
+            if computed is None:
+                continue
+            if isinstance(results, tuple):
+                computed = [_apart(c, result, tangents) for c, result in zip(computed, results, strict=True)]
+            else:
+                computed = _apart(computed, results, tangents)
         if isinstance(results, tuple):
             for result, tangent in zip(results, computed, strict=True):
                 if tangent is not None and tangent._array.dtype.kind in "fcV":
@@ -141,6 +146,24 @@ def carry_tangents(
     for result in results if isinstance(results, tuple) else (results,):
         if result._edge is not None:
             give_saved_tangents(result)
+
+
+def _apart(tangent: Any, result: Tensor, given: Sequence[Any]) -> Any:
+    """A new result's tangent in memory of its own: what is written to the result is written to the tangent, too.
+
+    The tangent of a view shares the memory of its base's.
+    """
+    extra = result._extra
+    if tangent is None or (extra is not None and extra.view is not None):
+        return tangent
+    shared = has_internal_overlap(tangent._array) or any(_share_memory(tangent, other) for other in given)
+    return tangent.clone() if shared else tangent
+
+
+def _share_memory(tangent: Tensor, other: Any) -> bool:
+    if isinstance(other, (list, tuple)):
+        return any(_share_memory(tangent, item) for item in other)
+    return other is not None and (other is tangent or may_share_memory(tangent._array, other._array))
 
 
 def give_saved_tangents(result: Tensor) -> None:
