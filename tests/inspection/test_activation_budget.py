@@ -335,3 +335,25 @@ def test_random_programs_do_not_notice_the_budget(offload: str | None) -> None:
         with activation_budget(0, offload=offload):
             actual = run(pullback, statements, look_always=True)
         assert repr(actual) == repr(expected), f"program {seed}"
+
+
+def test_results_in_the_order_of_transposed_operands_and_copies_of_reshape_are_dropped_too() -> None:
+    attention = pullback.nn.MultiheadAttention(8, 2)
+    x = pullback.randn(6, 3, 8, requires_grad=True)
+    gradients = []
+    for budget in (10**6, 0):
+        with pullback.activation_budget(budget):
+            loss = attention(x, x, x)[0].square().sum()
+        if not budget:
+            held = saved_report(loss).facts["activation_bytes"]
+            assert held == 0
+        gradients.append(pullback.autograd.grad(loss, [x, *attention.parameters()]))
+    assert all(map(pullback.equal, *gradients))
+
+
+def test_a_permuted_storage_goes_to_a_file_and_back(tmp_path: Path) -> None:
+    x = pullback.randn(3, 4, 5, requires_grad=True)
+    with pullback.activation_budget(0, offload="disk", directory=str(tmp_path)):
+        loss = (x.permute(2, 0, 1) * 2).square().sum()
+    (grad,) = pullback.autograd.grad(loss, x)
+    assert pullback.equal(grad, x.detach() * 8)

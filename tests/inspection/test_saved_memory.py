@@ -9,7 +9,7 @@ from typing import Any
 
 import pullback
 from pullback import nn
-from pullback.autograd.graph import record_source_lines
+from pullback.autograd.graph import record_source_lines, saved_tensors_hooks
 from pullback.backend.array_module import storage_of
 from pullback.inspection.saved_memory import saved_report
 
@@ -117,3 +117,9 @@ def test_a_report_is_text_html_and_plain_data() -> None:
     assert "1.2 KiB" in str(report)
     assert "<td>ExpBackward0</td>" in report._repr_html_()
     assert json.loads(json.dumps(report.to_dict()))["facts"]["total_bytes"] == 1200
+
+
+def test_arrays_that_a_hook_packed_are_counted() -> None:
+    with saved_tensors_hooks(lambda tensor: (1, [tensor.numpy(force=True)]), lambda packed: pullback.tensor(packed[1])):
+        loss = pullback.ones(10, requires_grad=True).exp().sum()
+    assert saved_report(loss).facts["activation_bytes"] == 40

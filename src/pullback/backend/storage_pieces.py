@@ -30,8 +30,16 @@ def memory_of(array: Any) -> Any:
 
 def is_dense(owner: Any) -> bool:
     """Whether a storage is an array without gaps, so that a copy of it is laid out alike."""
-    flags = getattr(owner, "flags", None)
-    return flags is not None and bool(flags.c_contiguous or flags.f_contiguous)
+    return getattr(owner, "flags", None) is not None and bool(_by_rows(owner).flags.c_contiguous)
+
+
+def _by_rows(owner: Any) -> Any:
+    """A storage seen with its dimensions in the order in which they lie in memory; a result keeps that of its operands."""
+    return owner if owner.flags.c_contiguous else owner.transpose(_order(owner.strides))
+
+
+def _order(strides: tuple[int, ...]) -> list[int]:
+    return sorted(range(len(strides)), key=lambda dim: -strides[dim])
 
 
 def piece_of(array: Any) -> Piece:
@@ -61,7 +69,7 @@ def array_at(owner: Any, piece: Piece, kind: Any = np.ndarray) -> Any:
         return owner
     if not owner.size:
         return np.ndarray(piece.shape, piece.dtype)
-    flat = (owner if owner.flags.c_contiguous else owner.T).reshape(-1).view(np.uint8)
+    flat = _by_rows(owner).reshape(-1).view(np.uint8)
     return np.ndarray(piece.shape, piece.dtype, flat, piece.offset, piece.strides)
 
 
@@ -84,11 +92,11 @@ def from_host(array: Array, kind: Any, place: Any) -> Any:
 
 def write_storage(owner: Array, file: Any) -> None:
     """Write the bytes of a storage of NumPy's to an open file."""
-    file.write(memoryview((owner if owner.flags.c_contiguous else owner.T).reshape(-1).view(np.uint8)))
+    file.write(memoryview(_by_rows(owner).reshape(-1).view(np.uint8)))
 
 
 def read_storage(file: Any, like: Piece) -> Array:
     """A storage of NumPy's again from an open file; `like` is its own piece."""
     flat = np.fromfile(file, np.uint8).view(like.dtype)
-    by_rows = np.ndarray(like.shape, like.dtype).strides == like.strides
-    return flat.reshape(like.shape, order="C" if by_rows else "F")
+    order = _order(like.strides)
+    return flat.reshape([like.shape[dim] for dim in order]).transpose(sorted(range(len(order)), key=order.__getitem__))

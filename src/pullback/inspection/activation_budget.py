@@ -157,6 +157,8 @@ class activation_budget(contextlib.ContextDecorator):
         owners = {entry[0] for entry in before.values()}
         for path, tensor in _paths(result):
             owner = id(memory_of(tensor._array))
+            if owner in owners:
+                self._store.count_together(tensor)
             if owner in owners or not _has_memory(tensor):
                 continue
             contents = self._store.add(tensor, recipe)

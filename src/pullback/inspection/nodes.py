@@ -120,8 +120,8 @@ def _memory_in(value: Any) -> Iterator[Any]:
 def held_arrays(value: Any) -> Iterator[Any]:
     """The arrays that a saved value keeps alive; a packed one is not unpacked, but looked into."""
     if isinstance(value, PackedTensor):
-        for tensor in tensors_in(value.packed):
-            yield tensor._array
+        for packed in _memory_in(value.packed):
+            yield from held_arrays(packed)
         held = getattr(value.packed, "held_array", None)
         if held is not None:
             yield held

@@ -259,6 +259,13 @@ class Store:
             return None
         return contents if _version(tensor) == contents.version and contents.counter is tensor._counter else None
 
+    def count_together(self, tensor: Any) -> None:
+        """Let a tensor in known memory that has no version counter count writes with it: reshape() makes such copies."""
+        reference = self._known.get(id(memory_of(tensor._array))) if tensor._counter is None else None
+        contents = reference() if reference is not None else None
+        if contents is not None and contents.counter.value == contents.version:
+            tensor._counter = contents.counter
+
     def add(self, tensor: Any, recipe: Recipe | None) -> Contents | None:
         """Know new contents, of the storage that `tensor` lies in."""
         owner = memory_of(tensor._array)
