@@ -143,3 +143,20 @@ def test_view_that_was_taken_in_no_grad_may_not_be_used_after_a_break_either() -
             part = function(pullback.ones(2), value)
             with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
                 part.grad_fn  # what raises
+
+
+def test_write_through_a_view_of_an_argument_that_is_a_view_is_differentiated() -> None:
+    def write(x: Any, value: Any) -> None:
+        x[None] = value
+
+    compiled = pullback.compile(write)
+    for _ in range(CALLS):
+        grads = []
+        for function in (write, compiled):
+            value = pullback.tensor(1.5, requires_grad=True)
+            x = pullback.ones(3)[1:2]
+            x.sub_(value)
+            function(x, value)
+            (x * 2).sum().backward()
+            grads.append(value.grad)
+        assert grads[0] == grads[1] == 2

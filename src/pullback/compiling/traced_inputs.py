@@ -9,7 +9,7 @@ from typing import Any
 from pullback.backend.array_module import data_address, ndarray
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.traced_array import is_traced, plain
-from pullback.compiling.capture import Capture, Input, hooks_of
+from pullback.compiling.capture import Capture, Input, hooks_of, version_of
 from pullback.compiling.nodes import CompiledFunctionInput
 from pullback.compiling.recorder import Recorder
 from pullback.errors import ViewModificationError
@@ -122,8 +122,10 @@ class TracedInputs:
         node.next_edges, node.leave = (former,), None
         extra = tensor._extra
         if extra is not None and extra.view is not None:
-            # A write to a view gives its base another history and leaves the view's edge to be found again (version -1).
-            if extra.view.edge is None or extra.view.edge[0] is not node or extra.view.attr_version < 0:
+            # A write to a view, or through a view of it, gives its base another history and leaves the view's edge to be
+            # found again: it is of another version.
+            view = extra.view
+            if view.edge is None or view.edge[0] is not node or view.attr_version != version_of(tensor):
                 self.recorder.stop("an argument that requires grad is modified in place")
             else:
                 extra.view.edge = former
