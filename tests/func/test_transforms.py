@@ -220,3 +220,12 @@ def test_a_hessian_of_cross_entropy_is_mapped_without_a_warning(options: dict[st
         by_rows = pullback.func.hessian(loss)(scores)
 
     assert pullback.allclose(by_rows, pullback.autograd.functional.hessian(loss, scores), atol=1e-6)
+
+
+def test_what_linearize_gives_is_apart_from_the_tangents() -> None:
+    tangent = pullback.ones(3)
+    _, push = linearize(lambda x: (x + 1, x.view(3, 1), x - 1), pullback.arange(3.0))
+    for product in push(tangent):
+        product.mul_(3)
+        assert product.flatten().tolist() == [3.0, 3.0, 3.0]
+    assert tangent.tolist() == [1.0, 1.0, 1.0]

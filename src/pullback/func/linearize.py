@@ -12,6 +12,7 @@ from typing import Any
 from pullback.creation import zeros_like
 from pullback.func.jvp import jvp
 from pullback.func.vjp import vjp
+from pullback.graph.tangents import share_memory
 from pullback.utils._pytree import tree_flatten, tree_unflatten
 
 
@@ -47,7 +48,15 @@ def _linear_map(func: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Any
     except (RuntimeError, NotImplementedError):  # not differentiable backward, such as a Function that has only a jvp
         output = jvp(func, primals, _zeros(primals))[0]
         return output, lambda tangents: jvp(func, primals, tangents)[1]
-    return output, lambda tangents: tree_unflatten(list(push(tangents)), output_spec)
+    return output, lambda tangents: tree_unflatten(_apart(push(tangents), tree_flatten(tangents)[0]), output_spec)
+
+
+def _apart(results: Any, tangents: list[Any]) -> list[Any]:
+    """Products in memory of their own: those of an identity are the tangents themselves."""
+    found: list[Any] = []
+    for result in results:
+        found.append(result.clone() if share_memory(result, [tangents, found]) else result)
+    return found
 
 
 def _zeros(primals: tuple[Any, ...]) -> Any:

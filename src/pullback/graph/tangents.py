@@ -156,13 +156,14 @@ def _apart(tangent: Any, result: Tensor, given: Sequence[Any]) -> Any:
     extra = result._extra
     if tangent is None or (extra is not None and extra.view is not None):
         return tangent
-    shared = has_internal_overlap(tangent._array) or any(_share_memory(tangent, other) for other in given)
+    shared = has_internal_overlap(tangent._array) or any(share_memory(tangent, other) for other in given)
     return tangent.clone() if shared else tangent
 
 
-def _share_memory(tangent: Tensor, other: Any) -> bool:
+def share_memory(tangent: Tensor, other: Any) -> bool:
+    """Whether a tensor may lie in the memory of another one, or of one of a list."""
     if isinstance(other, (list, tuple)):
-        return any(_share_memory(tangent, item) for item in other)
+        return any(share_memory(tangent, item) for item in other)
     return other is not None and (other is tangent or may_share_memory(tangent._array, other._array))
 
 
