@@ -26,7 +26,10 @@ def test_pyright_finds_the_wrong_uses_and_no_other(checker: str) -> None:
     assert complained_lines(checker) == marked_lines()
 
 
-def test_every_folder_of_stubs_on_the_way_to_tensor_has_an_init() -> None:
+def test_every_folder_of_stubs_has_an_init() -> None:
     """jedi, which completes `x.` in editors and notebooks, does not look into other folders."""
-    assert (FOLDER / "__init__.pyi").exists()
-    assert (FOLDER / "tensor" / "__init__.pyi").exists()
+    assert [str(f) for f in FOLDER.rglob("*") if f.is_dir() and not (f / "__init__.pyi").exists()] == []
+
+
+def test_classes_of_layers_are_imported_by_their_stub() -> None:
+    assert "type[Any]" not in (FOLDER / "nn" / "__init__.pyi").read_text("utf-8")

@@ -9,7 +9,7 @@ from tools.stubs.modules import module_stub, public_name_stubs, return_types_stu
 
 FOLDER = Path(__file__).parent.parent.parent / "src" / "pullback-stubs"
 _BY_SCHEMA = {"pullback": "", "pullback.linalg": "linalg_", "pullback.fft": "fft_", "pullback.special": "special_"}
-_LAZY = ("pullback.autograd", "pullback.nn.functional", "pullback.nn.utils")
+_LAZY = ("pullback.autograd", "pullback.nn", "pullback.nn.functional", "pullback.nn.utils")
 
 
 def stubs() -> dict[str, str]:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import keyword
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -152,13 +153,19 @@ def _place_of(name: str, value: Any, module: ModuleType, prefix: str) -> tuple[s
         parent, _, last = value.__name__.rpartition(".")
         return (parent, name) if last == name and parent == module.__name__ else None
     candidates = [getattr(inspect.unwrap(value), "__module__", None) if callable(value) else None]
-    candidates += [functions.module_of(prefix + name), functions.module_of(name)]
+    candidates += [functions.module_of(prefix + name), functions.module_of(name), _module_of_text(value)]
     for candidate in candidates:
         if candidate and candidate != module.__name__:
             for known in (prefix + name, name, f"public_{name}", f"functional_{name}"):
                 if known in _definitions(candidate):
                     return candidate, known
     return None
+
+
+def _module_of_text(value: Any) -> str | None:
+    """The module whose text defines a class, which may bear the name of another one, as PyTorch's does."""
+    code = getattr(getattr(value, "__init__", None), "__code__", None)
+    return next((n for n, m in sys.modules.items() if code and getattr(m, "__file__", "") == code.co_filename), None)
 
 
 def _copied(name: str, module: ModuleType) -> str | None:
