@@ -284,6 +284,7 @@ WRITES = {
     "x.unsqueeze_(0)": ["unsqueeze_.default"],
     "x.as_strided_((2,), (1,))": ["as_strided_.default"],
     "x.uniform_(1, 2)": ["uniform_.default"],
+    "x.set_(x.exp())": ["exp.default", "set_.source_Tensor"],
     "x.data": ["detach.default"],
     "pullback.nn.functional.dropout(x, 0.5)": [
         "empty_like.default", "bernoulli_.float", "div_.Scalar", "mul.Tensor"

@@ -154,3 +154,8 @@ def test_a_write_to_a_view_without_elements_passes_on_an_empty_gradient() -> Non
     view[0:, :] = leaf.clone()
     (gradient,) = pullback.autograd.grad(view.sum(), leaf, create_graph=True)
     assert gradient.shape == (0, 2)
+
+
+def test_split_without_sizes_says_what_is_missing() -> None:
+    with pytest.raises(TypeError, match=r"split\(\) missing 1 required positional argument"):
+        pullback.split(pullback.ones(2))

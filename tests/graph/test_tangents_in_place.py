@@ -67,3 +67,12 @@ def test_a_view_shares_its_tangent_with_its_base() -> None:
         x = forward_ad.make_dual(pullback.ones(2, 2), pullback.ones(2, 2))
         x.t()[0].mul_(3)
         assert tangent_of(x).tolist() == [[3.0, 1.0], [3.0, 1.0]]
+
+
+def test_set_refuses_tensors_with_tangents() -> None:
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(pullback.ones(3), pullback.ones(3))
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with set_"):
+            x.set_(pullback.ones(3))
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with set_"):
+            pullback.ones(3).set_(x)

@@ -125,6 +125,8 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, s
     if tensor._array.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     sections = split_size if split_size_or_sections is None else split_size_or_sections
+    if sections is None:
+        raise TypeError("split() missing 1 required positional argument: 'split_size_or_sections'")
     if isinstance(sections, (tuple, list)):
         return G.split_with_sizes(tensor, tuple([as_int(n) for n in sections]), dim)
     return G.split(tensor, sections if type(sections) is int else _sections_of(sections), dim)

@@ -37,7 +37,7 @@ from pullback.graph.basic_nodes import attach_unimplemented
 from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place, rebase_history
 from pullback.graph.in_place import alias_of
-from pullback.graph.tangents import levels_of
+from pullback.graph.tangents import forward_not_implemented, levels_of, tangents_flow
 from pullback.kernels.exchange import bytes_of_storage, export_dlpack, map_elements
 from pullback.modes.interception import interceptable
 from pullback.modes.switches import process, switches
@@ -265,8 +265,12 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
 
 @interceptable
 @declare(complex32=True, shows_memory=True, found="method")
-def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+def set_(
+    input: Tensor, source: Any = None, storage_offset: int | None = None, size: Any = None, stride: Any = None
+) -> Tensor:
     """Make the tensor a view of another tensor's memory or of a storage, in place."""
+    if process.changed and tangents_flow(input, source):
+        raise forward_not_implemented("set_")
     follows = input._requires_grad or getattr(source, "_requires_grad", False)
     records = follows and (not process.changed or switches.records)
     check_in_place(input, "set", records=records)
@@ -279,7 +283,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     elif isinstance(source, (str, int, float, list, tuple)):
         raise wrong_type("set_", "source", 1, "Tensor", source)
     else:
-        memory = _part_of_storage(input, source, as_int(storage_offset), size, stride)
+        memory = _part_of_storage(input, source, as_int(storage_offset or 0), size, stride)
     if former is not None:  # first, while a view still lies in its base
         attach_unimplemented("set_", [former], [former, source] if isinstance(source, Tensor) else [former])
         assert former._edge is not None
