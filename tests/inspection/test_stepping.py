@@ -82,6 +82,15 @@ def test_a_pass_can_go_to_a_node_or_a_line(place: Any) -> None:
     assert next(steps).name == "torch::autograd::AccumulateGrad"
 
 
+def test_a_pass_can_go_to_a_node_itself() -> None:
+    first, second = pullback.zeros(2, requires_grad=True), pullback.ones(2, requires_grad=True)
+    wanted = first.exp()
+    steps = (wanted * second.exp()).sum().backward_steps()
+    assert wanted.grad_fn is not None
+    steps.go_to(wanted.grad_fn)
+    assert next(steps).node is wanted.grad_fn
+
+
 def test_steps_can_be_seen_before_their_nodes_run() -> None:
     x = pullback.zeros(2, requires_grad=True)
     for step in x.exp().sum().backward_steps(before=True):

@@ -22,7 +22,7 @@ from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.saved_tensor import SavedOutput
 from pullback.graph.source_lines import SourceLine, module_path_of, source_line_of
-from pullback.inspection.nodes import is_released, saved_values
+from pullback.inspection.nodes import acting_node, is_released, saved_values
 from pullback.modes.node_observer import NodeObserver
 from pullback.modes.switches import switches
 from pullback.tensor.tensor import Tensor
@@ -44,8 +44,10 @@ class Step:
         self.outgoing: tuple[Tensor | None, ...] | None = None
         """The gradients for `node.next_functions`, one each; None before the node ran, () of a leaf's accumulator."""
 
-    def is_at(self, place: str | int) -> bool:
-        """Whether this is the node of a name, or was recorded at a line: 12, "model.py:12", or "MulBackward0"."""
+    def is_at(self, place: str | int | Node) -> bool:
+        """Whether this is a node, one of a name, or was recorded at a line: 12, "model.py:12", or "MulBackward0"."""
+        if isinstance(place, Node):
+            return acting_node(place) is acting_node(self.node)
         if isinstance(place, int):
             return self.line is not None and self.line.place[1] == place
         file, colon, number = place.rpartition(":")
@@ -66,7 +68,7 @@ class BackwardSteps(Iterator[Step]):
     def __init__(self, events: Iterator[Arrival | Departure], before: bool) -> None:
         self._events = events
         self._before = before
-        self._wanted: str | int | None = None
+        self._wanted: str | int | Node | None = None
         self._open: Step | None = None
         self._number = 0
 
@@ -92,8 +94,8 @@ class BackwardSteps(Iterator[Step]):
                     return step
         raise StopIteration
 
-    def go_to(self, place: str | int) -> None:
-        """Let the next step be the next one at a node's name or at a line; the nodes up to it run."""
+    def go_to(self, place: str | int | Node) -> None:
+        """Let the next step be the next one at a node, its name or a line; the nodes up to it run."""
         self._wanted = place
 
     def finish(self) -> None:
@@ -151,7 +153,7 @@ class _Breaks(NodeObserver):
     """Calls the debugger before a node that somebody set a breakpoint on."""
 
     def __init__(self) -> None:
-        self.places: dict[str | int, Callable[[], Any]] = {}
+        self.places: dict[str | int | Node, Callable[[], Any]] = {}
 
     def observe(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
         if not self.places:
@@ -193,7 +195,7 @@ def _observe() -> None:
         breaks.stop_observing()
 
 
-def break_at(place: str | int, enter: Callable[[], Any] | None = None) -> None:
+def break_at(place: str | int | Node, enter: Callable[[], Any] | None = None) -> None:
     """Stop backward passes of this thread in the debugger before a node runs: by its name, or by its line.
 
     There `step` is the Step (also `node`, `line`, `incoming`, `saved`); "next" runs the node, then `outgoing` is known.
@@ -210,7 +212,7 @@ def break_at(place: str | int, enter: Callable[[], Any] | None = None) -> None:
     _observe()
 
 
-def clear_breaks(place: str | int | None = None) -> None:
+def clear_breaks(place: str | int | Node | None = None) -> None:
     """Remove one breakpoint on a node, or all of them."""
     places = _own.breaks.places
     for name in list(places) if place is None else [place]:
