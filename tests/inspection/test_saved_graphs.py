@@ -14,7 +14,9 @@ import pytest
 
 import pullback
 from pullback import nn
+from pullback.autograd.graph import saved_tensors_hooks
 from pullback.inspection import saved_graphs
+from pullback.inspection.activation_budget import activation_budget
 from pullback.inspection.fingerprints import grad_fingerprint
 from pullback.inspection.rule_digests import rule_digest
 from pullback.inspection.saved_graphs import load_graph, save_graph
@@ -261,3 +263,14 @@ def test_no_code_runs_from_a_file(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"."):
         load_graph(file)
     assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize("block", ["budget", "hooks"])
+def test_a_result_that_was_packed_is_saved_as_a_result(block: str) -> None:
+    x = pullback.tensor([0.5, 2.0], requires_grad=True)
+    packing = saved_tensors_hooks(lambda tensor: tensor.numpy(force=True), pullback.from_numpy)
+    with activation_budget(0) if block == "budget" else packing:
+        loss = (x.exp() * x.sin()).sum()
+    (found,) = load_graph(written(loss)).backward().values()
+    (expected,) = pullback.autograd.grad(loss, x)
+    assert pullback.equal(found, expected)

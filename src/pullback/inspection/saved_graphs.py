@@ -22,7 +22,7 @@ from pullback.graph.history import gradient_edge
 from pullback.graph.input_metadata import InputMetadata
 from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.renamed_node import RenamedNode, renamed
-from pullback.graph.saved_tensor import SavedList, SavedOutput
+from pullback.graph.saved_tensor import PackedTensor, SavedList, SavedOutput
 from pullback.graph.source_lines import freed
 from pullback.graph.views import AsStridedBackward0, CopySlices
 from pullback.inspection.nodes import acting_node, named_leaves, tensors_in
@@ -248,6 +248,8 @@ class _Writer:
         tensor = node.unpack(name)  # its version is checked
         if isinstance(value, SavedOutput):
             return ["output", _plain_tensor(tensor), value.output_nr, value.differentiable]
+        if isinstance(value, PackedTensor) and value.output_nr is not None:
+            return ["output", _plain_tensor(tensor), value.output_nr, value.requires_grad]
         return self._tensor(tensor)
 
     def _tensors(self, value: SavedList) -> list[Any]:
