@@ -62,6 +62,10 @@ F.mse_loss(l, l)                                             float32
 F.l1_loss(l, l)                                              float32
 F.smooth_l1_loss(l, l)                                       float32
 F.huber_loss(l, l)                                           float32
+F.huber_loss(l, m)                                           float32
+F.binary_cross_entropy_with_logits(m, l)                     float32
+torch.mm(m, m, out=torch.empty(3, 3))                        float32
+torch.matmul(m, m, out=torch.empty(3, 3))                    float32
 F.kl_div(l, l.abs(), reduction="sum")                        float32
 F.binary_cross_entropy(l.sigmoid(), l.sigmoid())             float32
 F.binary_cross_entropy_with_logits(l, l)                     float32
@@ -243,3 +247,41 @@ class TestFormerNames:
             x = torch.ones(2, requires_grad=True)
             Double.apply(x).sum().backward()
         assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_product_in_place_is_written_and_not_cast() -> None:
+    factor = torch.full((2, 2), 4.0)
+    total, totals = torch.ones(2, 2), torch.ones(1, 2, 2)
+    with torch.autocast("cpu"):
+        total.addmm_(factor, factor)
+        totals.baddbmm_(factor[None], factor[None])
+        written = torch.empty(2, 2)
+        assert torch.mm(factor, factor, out=written) is written
+    assert total.tolist() == totals[0].tolist() == [[33.0, 33.0], [33.0, 33.0]]
+    assert written.tolist() == [[32.0, 32.0], [32.0, 32.0]]
+    with torch.autocast("cpu"), pytest.raises(RuntimeError, match="must have the same dtype"):
+        total.addmm_(factor, factor.bfloat16())
+
+
+def test_packed_sequences_of_several_lengths_keep_states_in_float32() -> None:
+    layer = torch.nn.LSTM(4, 3)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(torch.randn(3, 2, 4), [3, 2])
+    with torch.autocast("cpu"):
+        output, (h, c) = layer(packed)
+    assert {t.dtype for t in (output.data, h, c)} == {torch.float32}
+
+
+def test_a_loss_under_autocast_has_gradients_by_func() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2))
+    inputs, classes = torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
+
+    def loss(parameters: dict[str, Tensor]) -> Tensor:
+        with torch.autocast("cpu"):
+            return F.cross_entropy(torch.func.functional_call(model, parameters, (inputs,)), classes)
+
+    parameters = dict(model.named_parameters())
+    loss(parameters).backward()
+    for name, gradient in torch.func.grad(loss)({n: p.detach() for n, p in parameters.items()}).items():
+        assert gradient.dtype is torch.float32
+        expected = parameters[name].grad
+        assert torch.allclose(gradient, expected, rtol=2e-2, atol=2e-3)

@@ -123,3 +123,31 @@ def test_a_changed_tensor_is_named_by_its_type() -> None:
     doubled.add_(1)
     with pytest.raises(RuntimeError, match=r"inplace operation: \[CPUBFloat16Type \[3\]\]"):
         loss.backward()
+
+
+NORMS = """
+F.layer_norm(x, (4,), w, b)
+F.group_norm(x, 2, w, b)
+F.batch_norm(x, None, None, w, b, True)
+F.batch_norm(x, torch.zeros(4), torch.ones(4), w, b)
+F.instance_norm(torch.stack([x, x * x], -1), None, None, w, b)
+F.rms_norm(x, (4,), w) * b
+"""
+
+
+@pytest.mark.parametrize("call", NORMS.strip().splitlines())
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_of_parameters_of_norms_are_not_rounded_to_the_input(call: str, create_graph: bool) -> None:
+    torch.manual_seed(0)
+    x, w, b = torch.randn(5, 4).bfloat16(), torch.rand(4), torch.rand(4)
+    found = []
+    for dtype in (torch.bfloat16, torch.float32):
+        leaves = [leaf.to(dtype if leaf is x else torch.float32).requires_grad_() for leaf in (x, w, b)]
+        result = eval(call, {"torch": torch, "F": F, **dict(zip("xwb", leaves, strict=True))})
+        weights = torch.linspace(-1, 1, result.numel()).reshape(result.shape).bfloat16().to(result.dtype)
+        found.append(torch.autograd.grad(result, leaves, weights, create_graph=create_graph))
+    assert [gradient.dtype for gradient in found[0]] == [torch.bfloat16, torch.float32, torch.float32]
+    for narrow, wide in zip(found[0][1:], found[1][1:], strict=True):
+        assert torch.allclose(
+            narrow, wide, rtol=1e-5 if "instance" not in call and "rms" not in call else 2e-2, atol=1e-5
+        )

@@ -127,9 +127,11 @@ class _Caster:
         if not self.block._enabled or _settings.current[-1] is not self.block:
             return NotImplemented
         name = getattr(function, "__name__", "")
+        if kwargs.get("out") is not None or name.endswith("_"):
+            return function(*args, **kwargs)  # what writes to a given tensor is not cast, here and in its steps
         policy = fact_of(name, "autocast")
-        if policy == "stepwise":
-            return self._step_by_step(name, *args, **kwargs)
+        if policy == "stepwise" or (name == "lstm_layer" and args[-2] is not None):  # sequences of several lengths
+            return self._step_by_step(name, args)
         wanted = self._wanted(policy, args)
         if wanted is None:
             return NotImplemented
@@ -146,12 +148,14 @@ class _Caster:
             return float32 if any(isinstance(t, Tensor) and t.dtype is float32 for t in tensors) else None
         return None
 
-    def _step_by_step(self, name: str, sequence: Tensor, state: Tensor, *rest: Any) -> Any:
+    def _step_by_step(self, name: str, args: tuple[Any, ...]) -> Any:
         """A recurrent layer as its operations, as PyTorch computes it: each of them under this block."""
-        weights, kind = (*rest[:4], None), "gru" if name == "gru_layer" else rest[4]
+        end = 3 if name == "lstm_layer" else 2  # of the states, which the sequence precedes
+        weights, rest = (*args[end : end + 4], None), args[end + 4 :]
+        kind = {"lstm_layer": "lstm", "gru_layer": "gru"}.get(name) or rest[0]
         push_interceptor(self)
         try:
-            return functions.unrolled(kind, sequence, (state,), weights, *rest[-2:])
+            return functions.unrolled(kind, args[0], args[1:end], weights, *rest[-2:])
         finally:
             pop_interceptor()
 

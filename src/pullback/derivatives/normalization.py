@@ -19,8 +19,10 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, wrt
 def native_layer_norm(
     grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:
-    parts = F.layer_norm_back(grad, input, mean, rstd, weight, normalized_shape, eps)
-    return wrt(input=parts[0], weight=parts[1], bias=parts[2])
+    grads = F.in_dtype_of(grad, weight)
+    rows = F.in_dtype_of(input, weight)
+    parts = F.layer_norm_back(grads, rows, mean, rstd, weight, normalized_shape, eps)
+    return wrt(input=F.to_dtype(parts[0], input.dtype), weight=parts[1], bias=parts[2])
 
 
 @general(
@@ -32,8 +34,10 @@ def native_layer_norm(
 def batch_norm_training(
     grad: Tensor, input: Tensor, weight: Tensor, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:
-    parts = F.batch_norm_training_back(grad, input, mean, rstd, weight, eps)
-    return wrt(input=parts[0], weight=parts[1], bias=parts[2])
+    grads = F.in_dtype_of(grad, weight)
+    images = F.in_dtype_of(input, weight)
+    parts = F.batch_norm_training_back(grads, images, mean, rstd, weight, eps)
+    return wrt(input=F.to_dtype(parts[0], input.dtype), weight=parts[1], bias=parts[2])
 
 
 @general(
@@ -48,7 +52,7 @@ def batch_norm_evaluation(
     return wrt(
         input=F.batch_norm_evaluation_back(grad, weight, running_var, eps),
         weight=F.batch_norm_evaluation_weight_back(grad, input, weight.dtype, running_mean, running_var, eps),
-        bias=F.depending_on(F.sum_over_channels(grad), input),
+        bias=F.depending_on(F.sum_over_channels(F.in_dtype_of(grad, weight)), input),
     )
 
 
@@ -62,8 +66,10 @@ def batch_norm_evaluation(
 def native_group_norm(
     grad: Tensor, input: Tensor, weight: Tensor, group: int, eps: float, *, mean: Tensor, rstd: Tensor
 ) -> Pullback:
-    parts = F.group_norm_back(grad, input, mean, rstd, weight, group, eps)
-    return wrt(input=parts[0], weight=parts[1], bias=parts[2])
+    grads = F.in_dtype_of(grad, weight)
+    images = F.in_dtype_of(input, weight)
+    parts = F.group_norm_back(grads, images, mean, rstd, weight, group, eps)
+    return wrt(input=F.to_dtype(parts[0], input.dtype), weight=parts[1], bias=parts[2])
 
 
 @general(
@@ -71,16 +77,20 @@ def native_group_norm(
     parts="rms_norm_steps(input, normalized_shape, weight, eps)",
 )  # fmt: skip
 def rms_norm_fused(grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None) -> Pullback:
-    pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
-    return wrt(input=pair[0], weight=pair[1])
+    grads = F.in_dtype_of(grad, weight)
+    rows = F.in_dtype_of(input, weight)
+    pair = F.rms_norm_back(grads, rows, normalized_shape, weight, eps)
+    return wrt(input=F.to_dtype(pair[0], input.dtype), weight=pair[1])
 
 
 @general(node="ToCopyBackward0", out=False, fused="rms_norm_node", public="rms_norm", profiled="rms_norm")
 def rms_norm_rounded(
     grad: Tensor, input: Tensor, normalized_shape: Shape, weight: Tensor, eps: float | None
 ) -> Pullback:
-    pair = F.rms_norm_back(grad, input, normalized_shape, weight, eps)
-    return wrt(input=pair[0], weight=pair[1])
+    grads = F.in_dtype_of(grad, weight)
+    rows = F.in_dtype_of(input, weight)
+    pair = F.rms_norm_back(grads, rows, normalized_shape, weight, eps)
+    return wrt(input=F.to_dtype(pair[0], input.dtype), weight=pair[1])
 
 
 @general(outputs=("result0", "result1"), differentiable=(True, False), out=False)

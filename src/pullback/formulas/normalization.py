@@ -9,6 +9,11 @@ from pullback.facts import declare
 from pullback.typing import Shape
 
 
+def in_dtype_of(value: Any, parameter: Any) -> Any:
+    """A tensor of 16 bits in the dtype of the parameters that it was normalized with."""
+    return value if parameter is None else F.to_dtype(value, parameter.dtype)
+
+
 @declare(fresh=True)
 def layer_norm_back(
     grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, normalized_shape: Shape, eps: float

@@ -265,6 +265,7 @@ def _check_factors(name: str, input: Tensor, factors: Tensor) -> None:
             raise RuntimeError(f"output with shape {list(own)} doesn't match the broadcast shape {list(common)}")
 
 
+@taken_whole
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean", pos_weight: Tensor | None = None,

@@ -158,6 +158,7 @@ def smooth_l1_loss(
     return G.smooth_l1_loss(a, b, number, beta)
 
 
+@taken_whole
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:

@@ -42,6 +42,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         raise not_a_tensor("matmul", "other", 2, other)
     if process.changed and any_asked_whole(input, other):
         return ask_foreign(matmul, (input, other), {"out": out})
+    if out is not None:
+        return _written(matmul, input, other, out=out)
     first, second = input._array.ndim, other._array.ndim
     if first == 2 and second == 2:
         result = G.mm(input, other)
@@ -56,7 +58,13 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         result = matmul_with_vector(input, other)
     else:
         result = _with_vector(input, other)
-    return result if out is None else write_out("matmul", out, result)
+    return result
+
+
+@taken_whole
+def _written(function: Any, *args: Any, out: Any) -> Tensor:
+    """A result that is written to `out`: autocast sees that, and does not cast."""
+    return write_out(function.__name__, out, function(*args))
 
 
 def _batched(input: Tensor, other: Tensor) -> Tensor:
@@ -98,7 +106,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     tensor([[2., 2., 2.]])
     """
     if out is not None:
-        return write_out("linear", out, linear(input, weight, bias))
+        return _written(linear, input, weight, bias, out=out)
     for position, (name, value) in enumerate((("input", input), ("weight", weight)), 1):
         if not isinstance(value, Tensor):
             if is_foreign(value):  # type: ignore[unreachable]  # see Note [Foreign arguments]
@@ -411,21 +419,18 @@ def _in_place_product(function: Any, input: Tensor, shape: tuple[int, ...], *arg
     return in_place(function, input, *args, **scalars)
 
 
-@declare(autocast="lower")
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of baddbmm."""
     shape = (*batch1._array.shape[:2], *batch2._array.shape[-1:])
     return _in_place_product(G.baddbmm, input, shape, batch1, batch2, beta=beta, alpha=alpha)
 
 
-@declare(autocast="lower")
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of addmm."""
     shape = (*mat1._array.shape[:1], *mat2._array.shape[-1:])
     return _in_place_product(G.addmm, input, shape, mat1, mat2, beta=beta, alpha=alpha)
 
 
-@declare(autocast="lower")
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of addbmm; a smaller tensor grows to the size of the product, as in PyTorch."""
     shape = (*batch1._array.shape[-2:-1], *batch2._array.shape[-1:])

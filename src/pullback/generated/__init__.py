@@ -353,7 +353,7 @@ _FORMULAS = {
         trace_back
     """,
     "normalization": """
-        layer_norm_back normalized_over normalization_back as_channels batch_norm_training_back
+        in_dtype_of layer_norm_back normalized_over normalization_back as_channels batch_norm_training_back
         batch_norm_evaluation_back batch_norm_evaluation_weight_back group_norm_back rms_norm_back epsilon_of
         weight_norm_back
     """,

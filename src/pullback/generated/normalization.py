@@ -16,8 +16,10 @@ from pullback.kernels.normalization import (
     rms_norm_rounded as rms_norm_rounded_kernel, weight_norm_interface as weight_norm_interface_kernel,
 )  # fmt: skip
 from pullback.kernels.selection import depending_on as depending_on_kernel
+from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import (
-    sum_over_channels as sum_over_channels_kernel, weight_norm_back as weight_norm_back_kernel,
+    in_dtype_of as in_dtype_of_kernel, sum_over_channels as sum_over_channels_kernel,
+    weight_norm_back as weight_norm_back_kernel,
 )  # fmt: skip
 from pullback.recording.vocabulary import (
     Edges, NUMBERS, OperationNode, PROCEED, SavedOutput, Tensor, TensorBase, apply_rarely, as_array, as_saved,
@@ -31,17 +33,25 @@ class NativeLayerNormBackward0(OperationNode):
     operation = "native_layer_norm"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("normalized_shape", "eps")
-    fresh = (True, True, True)
+    fact_names = ("input_dtype",)
+    fresh = (False, True, True)
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
+        weight = self.saved_weight
+        if self.saved_weight_version >= 0:
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            weight = weight._array
+        grads = in_dtype_of_kernel(grad, weight)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        rows = in_dtype_of_kernel(input, weight)
         mean = self.saved_mean
         if mean._counter is not None and mean._counter.value != self.saved_mean_version:
             raise_stale(self, "mean")
@@ -50,14 +60,9 @@ class NativeLayerNormBackward0(OperationNode):
         if rstd._counter is not None and rstd._counter.value != self.saved_rstd_version:
             raise_stale(self, "rstd")
         rstd = rstd._array
-        weight = self.saved_weight
-        if self.saved_weight_version >= 0:
-            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
-            weight = weight._array
-        parts = layer_norm_back_kernel(grad, input, mean, rstd, weight, self.saved_normalized_shape, self.saved_eps)
+        parts = layer_norm_back_kernel(grads, rows, mean, rstd, weight, self.saved_normalized_shape, self.saved_eps)
         return (
-            parts[0] if edges[0] is not None else None,
+            to_dtype_kernel(parts[0], self.saved_input_dtype) if edges[0] is not None else None,
             parts[1] if edges[1] is not None else None,
             parts[2] if edges[2] is not None else None,
         )
@@ -110,6 +115,7 @@ def native_layer_norm(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
+        node.saved_input_dtype = input._array.dtype
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
@@ -123,17 +129,25 @@ class BatchNormTrainingNode(OperationNode):
     shown = "NativeBatchNormBackward0"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("eps",)
-    fresh = (True, True, True)
+    fact_names = ("input_dtype",)
+    fresh = (False, True, True)
     output_count = 4
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
+        weight = self.saved_weight
+        if self.saved_weight_version >= 0:
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            weight = weight._array
+        grads = in_dtype_of_kernel(grad, weight)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        images = in_dtype_of_kernel(input, weight)
         mean = self.saved_mean
         if mean._counter is not None and mean._counter.value != self.saved_mean_version:
             raise_stale(self, "mean")
@@ -142,14 +156,9 @@ class BatchNormTrainingNode(OperationNode):
         if rstd._counter is not None and rstd._counter.value != self.saved_rstd_version:
             raise_stale(self, "rstd")
         rstd = rstd._array
-        weight = self.saved_weight
-        if self.saved_weight_version >= 0:
-            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
-            weight = weight._array
-        parts = batch_norm_training_back_kernel(grad, input, mean, rstd, weight, self.saved_eps)
+        parts = batch_norm_training_back_kernel(grads, images, mean, rstd, weight, self.saved_eps)
         return (
-            parts[0] if edges[0] is not None else None,
+            to_dtype_kernel(parts[0], self.saved_input_dtype) if edges[0] is not None else None,
             parts[1] if edges[1] is not None else None,
             parts[2] if edges[2] is not None else None,
         )
@@ -195,6 +204,7 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         if weight is not None:
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_eps = eps
+        node.saved_input_dtype = input._array.dtype
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
@@ -246,7 +256,12 @@ class BatchNormEvaluationNode(OperationNode):
             input = self.saved_input
             if input._counter is not None and input._counter.value != self.saved_input_version:
                 raise_stale(self, "input")
-            grad_of_bias = depending_on_kernel(sum_over_channels_kernel(grad), input._array)
+            weight = self.saved_weight
+            if self.saved_weight_version >= 0:
+                if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                    raise_stale(self, "weight")
+                weight = weight._array
+            grad_of_bias = depending_on_kernel(sum_over_channels_kernel(in_dtype_of_kernel(grad, weight)), input._array)
         return (grad_of_input, grad_of_weight, grad_of_bias)
 
 
@@ -294,7 +309,7 @@ def batch_norm_evaluation(
         if (weight is not None and weight._requires_grad) or (bias is not None and bias._requires_grad):
             node.saved_input = input
             node.saved_input_version = input._counter.value if input._counter is not None else 0
-        if input._requires_grad:
+        if input._requires_grad or (bias is not None and bias._requires_grad):
             node.saved_weight = weight
             if weight is not None:
                 node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
@@ -314,17 +329,25 @@ class NativeGroupNormBackward0(OperationNode):
     operation = "native_group_norm"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("group", "eps")
-    fresh = (True, True, True)
+    fact_names = ("input_dtype",)
+    fresh = (False, True, True)
     output_count = 3
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
+        weight = self.saved_weight
+        if self.saved_weight_version >= 0:
+            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
+                raise_stale(self, "weight")
+            weight = weight._array
+        grads = in_dtype_of_kernel(grad, weight)
         input = self.saved_input
         if input._counter is not None and input._counter.value != self.saved_input_version:
             raise_stale(self, "input")
         input = input._array
+        images = in_dtype_of_kernel(input, weight)
         mean = self.saved_mean
         if mean._counter is not None and mean._counter.value != self.saved_mean_version:
             raise_stale(self, "mean")
@@ -333,14 +356,9 @@ class NativeGroupNormBackward0(OperationNode):
         if rstd._counter is not None and rstd._counter.value != self.saved_rstd_version:
             raise_stale(self, "rstd")
         rstd = rstd._array
-        weight = self.saved_weight
-        if self.saved_weight_version >= 0:
-            if weight._counter is not None and weight._counter.value != self.saved_weight_version:
-                raise_stale(self, "weight")
-            weight = weight._array
-        parts = group_norm_back_kernel(grad, input, mean, rstd, weight, self.saved_group, self.saved_eps)
+        parts = group_norm_back_kernel(grads, images, mean, rstd, weight, self.saved_group, self.saved_eps)
         return (
-            parts[0] if edges[0] is not None else None,
+            to_dtype_kernel(parts[0], self.saved_input_dtype) if edges[0] is not None else None,
             parts[1] if edges[1] is not None else None,
             parts[2] if edges[2] is not None else None,
         )
@@ -399,6 +417,7 @@ def native_group_norm(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_group = group
         node.saved_eps = eps
+        node.saved_input_dtype = input._array.dtype
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
@@ -413,22 +432,28 @@ class RmsNormFusedNode(OperationNode):
     fused = "rms_norm_node"
     tensor_names = ("input", "weight")
     value_names = ("normalized_shape", "eps")
+    fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        input = self.saved_input
-        if input._counter is not None and input._counter.value != self.saved_input_version:
-            input = as_saved(self, "input")
-        input = input._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 weight = as_saved(self, "weight")
             weight = weight._array
-        pair = rms_norm_back_kernel(grad, input, self.saved_normalized_shape, weight, self.saved_eps)
-        return (pair[0] if edges[0] is not None else None, pair[1] if edges[1] is not None else None)
+        grads = in_dtype_of_kernel(grad, weight)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            input = as_saved(self, "input")
+        input = input._array
+        rows = in_dtype_of_kernel(input, weight)
+        pair = rms_norm_back_kernel(grads, rows, self.saved_normalized_shape, weight, self.saved_eps)
+        return (
+            to_dtype_kernel(pair[0], self.saved_input_dtype) if edges[0] is not None else None,
+            pair[1] if edges[1] is not None else None,
+        )
 
 
 def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps: Any) -> Tensor:
@@ -467,6 +492,7 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
+        node.saved_input_dtype = input._array.dtype
     return finish("rms_norm_fused", result, (input, normalized_shape, weight, eps)) if process.finishing else result
 
 
@@ -477,22 +503,28 @@ class RmsNormRoundedNode(OperationNode):
     fused = "rms_norm_node"
     tensor_names = ("input", "weight")
     value_names = ("normalized_shape", "eps")
+    fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
             return apply_rarely(self, grads, edges)
         grad = grads[0]
-        input = self.saved_input
-        if input._counter is not None and input._counter.value != self.saved_input_version:
-            input = as_saved(self, "input")
-        input = input._array
         weight = self.saved_weight
         if self.saved_weight_version >= 0:
             if weight._counter is not None and weight._counter.value != self.saved_weight_version:
                 weight = as_saved(self, "weight")
             weight = weight._array
-        pair = rms_norm_back_kernel(grad, input, self.saved_normalized_shape, weight, self.saved_eps)
-        return (pair[0] if edges[0] is not None else None, pair[1] if edges[1] is not None else None)
+        grads = in_dtype_of_kernel(grad, weight)
+        input = self.saved_input
+        if input._counter is not None and input._counter.value != self.saved_input_version:
+            input = as_saved(self, "input")
+        input = input._array
+        rows = in_dtype_of_kernel(input, weight)
+        pair = rms_norm_back_kernel(grads, rows, self.saved_normalized_shape, weight, self.saved_eps)
+        return (
+            to_dtype_kernel(pair[0], self.saved_input_dtype) if edges[0] is not None else None,
+            pair[1] if edges[1] is not None else None,
+        )
 
 
 def rms_norm_rounded(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps: Any) -> Tensor:
@@ -531,6 +563,7 @@ def rms_norm_rounded(input: Tensor, normalized_shape: Any, weight: Tensor | None
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
+        node.saved_input_dtype = input._array.dtype
     return finish("rms_norm_rounded", result, (input, normalized_shape, weight, eps)) if process.finishing else result
 
 
