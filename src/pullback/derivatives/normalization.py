@@ -22,7 +22,7 @@ def native_layer_norm(
     grads = F.in_dtype_of(grad, weight)
     rows = F.in_dtype_of(input, weight)
     parts = F.layer_norm_back(grads, rows, mean, rstd, weight, normalized_shape, eps)
-    return wrt(input=F.to_dtype(parts[0], input.dtype), weight=parts[1], bias=parts[2])
+    return wrt(input=F.in_dtype_of(parts[0], input), weight=parts[1], bias=parts[2])
 
 
 @general(
@@ -37,7 +37,7 @@ def batch_norm_training(
     grads = F.in_dtype_of(grad, weight)
     images = F.in_dtype_of(input, weight)
     parts = F.batch_norm_training_back(grads, images, mean, rstd, weight, eps)
-    return wrt(input=F.to_dtype(parts[0], input.dtype), weight=parts[1], bias=parts[2])
+    return wrt(input=F.in_dtype_of(parts[0], input), weight=parts[1], bias=parts[2])
 
 
 @general(
@@ -69,7 +69,7 @@ def native_group_norm(
     grads = F.in_dtype_of(grad, weight)
     images = F.in_dtype_of(input, weight)
     parts = F.group_norm_back(grads, images, mean, rstd, weight, group, eps)
-    return wrt(input=F.to_dtype(parts[0], input.dtype), weight=parts[1], bias=parts[2])
+    return wrt(input=F.in_dtype_of(parts[0], input), weight=parts[1], bias=parts[2])
 
 
 @general(
@@ -80,7 +80,7 @@ def rms_norm_fused(grad: Tensor, input: Tensor, normalized_shape: Shape, weight:
     grads = F.in_dtype_of(grad, weight)
     rows = F.in_dtype_of(input, weight)
     pair = F.rms_norm_back(grads, rows, normalized_shape, weight, eps)
-    return wrt(input=F.to_dtype(pair[0], input.dtype), weight=pair[1])
+    return wrt(input=F.in_dtype_of(pair[0], input), weight=pair[1])
 
 
 @general(node="ToCopyBackward0", out=False, fused="rms_norm_node", public="rms_norm", profiled="rms_norm")
@@ -90,7 +90,7 @@ def rms_norm_rounded(
     grads = F.in_dtype_of(grad, weight)
     rows = F.in_dtype_of(input, weight)
     pair = F.rms_norm_back(grads, rows, normalized_shape, weight, eps)
-    return wrt(input=F.to_dtype(pair[0], input.dtype), weight=pair[1])
+    return wrt(input=F.in_dtype_of(pair[0], input), weight=pair[1])
 
 
 @general(outputs=("result0", "result1"), differentiable=(True, False), out=False)

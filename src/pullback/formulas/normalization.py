@@ -9,9 +9,9 @@ from pullback.facts import declare
 from pullback.typing import Shape
 
 
-def in_dtype_of(value: Any, parameter: Any) -> Any:
-    """A tensor of 16 bits in the dtype of the parameters that it was normalized with."""
-    return value if parameter is None else F.to_dtype(value, parameter.dtype)
+def in_dtype_of(value: Any, other: Any) -> Any:
+    """A tensor in the dtype of another one: 16 bits in that of the parameters they were normalized with, and back."""
+    return value if other is None or value.dtype is other.dtype else F.to_dtype(value, other.dtype)
 
 
 @declare(fresh=True)

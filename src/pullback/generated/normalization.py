@@ -16,7 +16,6 @@ from pullback.kernels.normalization import (
     rms_norm_rounded as rms_norm_rounded_kernel, weight_norm_interface as weight_norm_interface_kernel,
 )  # fmt: skip
 from pullback.kernels.selection import depending_on as depending_on_kernel
-from pullback.kernels.shape import to_dtype as to_dtype_kernel
 from pullback.recording.array_formulas import (
     in_dtype_of as in_dtype_of_kernel, sum_over_channels as sum_over_channels_kernel,
     weight_norm_back as weight_norm_back_kernel,
@@ -33,7 +32,6 @@ class NativeLayerNormBackward0(OperationNode):
     operation = "native_layer_norm"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("normalized_shape", "eps")
-    fact_names = ("input_dtype",)
     fresh = (False, True, True)
     output_count = 3
 
@@ -62,7 +60,7 @@ class NativeLayerNormBackward0(OperationNode):
         rstd = rstd._array
         parts = layer_norm_back_kernel(grads, rows, mean, rstd, weight, self.saved_normalized_shape, self.saved_eps)
         return (
-            to_dtype_kernel(parts[0], self.saved_input_dtype) if edges[0] is not None else None,
+            in_dtype_of_kernel(parts[0], input) if edges[0] is not None else None,
             parts[1] if edges[1] is not None else None,
             parts[2] if edges[2] is not None else None,
         )
@@ -115,7 +113,6 @@ def native_layer_norm(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
-        node.saved_input_dtype = input._array.dtype
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
@@ -129,7 +126,6 @@ class BatchNormTrainingNode(OperationNode):
     shown = "NativeBatchNormBackward0"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("eps",)
-    fact_names = ("input_dtype",)
     fresh = (False, True, True)
     output_count = 4
 
@@ -158,7 +154,7 @@ class BatchNormTrainingNode(OperationNode):
         rstd = rstd._array
         parts = batch_norm_training_back_kernel(grads, images, mean, rstd, weight, self.saved_eps)
         return (
-            to_dtype_kernel(parts[0], self.saved_input_dtype) if edges[0] is not None else None,
+            in_dtype_of_kernel(parts[0], input) if edges[0] is not None else None,
             parts[1] if edges[1] is not None else None,
             parts[2] if edges[2] is not None else None,
         )
@@ -204,7 +200,6 @@ def batch_norm_training(input: Tensor, weight: Tensor | None, bias: Tensor | Non
         if weight is not None:
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_eps = eps
-        node.saved_input_dtype = input._array.dtype
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
@@ -329,7 +324,6 @@ class NativeGroupNormBackward0(OperationNode):
     operation = "native_group_norm"
     tensor_names = ("input", "weight", "mean", "rstd")
     value_names = ("group", "eps")
-    fact_names = ("input_dtype",)
     fresh = (False, True, True)
     output_count = 3
 
@@ -358,7 +352,7 @@ class NativeGroupNormBackward0(OperationNode):
         rstd = rstd._array
         parts = group_norm_back_kernel(grads, images, mean, rstd, weight, self.saved_group, self.saved_eps)
         return (
-            to_dtype_kernel(parts[0], self.saved_input_dtype) if edges[0] is not None else None,
+            in_dtype_of_kernel(parts[0], input) if edges[0] is not None else None,
             parts[1] if edges[1] is not None else None,
             parts[2] if edges[2] is not None else None,
         )
@@ -417,7 +411,6 @@ def native_group_norm(
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_group = group
         node.saved_eps = eps
-        node.saved_input_dtype = input._array.dtype
         node.saved_mean = SavedOutput(mean, 1)
         node.saved_mean_version = 0
         node.saved_rstd = SavedOutput(rstd, 2)
@@ -432,7 +425,6 @@ class RmsNormFusedNode(OperationNode):
     fused = "rms_norm_node"
     tensor_names = ("input", "weight")
     value_names = ("normalized_shape", "eps")
-    fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
@@ -451,7 +443,7 @@ class RmsNormFusedNode(OperationNode):
         rows = in_dtype_of_kernel(input, weight)
         pair = rms_norm_back_kernel(grads, rows, self.saved_normalized_shape, weight, self.saved_eps)
         return (
-            to_dtype_kernel(pair[0], self.saved_input_dtype) if edges[0] is not None else None,
+            in_dtype_of_kernel(pair[0], input) if edges[0] is not None else None,
             pair[1] if edges[1] is not None else None,
         )
 
@@ -492,7 +484,6 @@ def rms_norm_fused(input: Tensor, normalized_shape: Any, weight: Tensor | None, 
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
-        node.saved_input_dtype = input._array.dtype
     return finish("rms_norm_fused", result, (input, normalized_shape, weight, eps)) if process.finishing else result
 
 
@@ -503,7 +494,6 @@ class RmsNormRoundedNode(OperationNode):
     fused = "rms_norm_node"
     tensor_names = ("input", "weight")
     value_names = ("normalized_shape", "eps")
-    fact_names = ("input_dtype",)
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if self.released:
@@ -522,7 +512,7 @@ class RmsNormRoundedNode(OperationNode):
         rows = in_dtype_of_kernel(input, weight)
         pair = rms_norm_back_kernel(grads, rows, self.saved_normalized_shape, weight, self.saved_eps)
         return (
-            to_dtype_kernel(pair[0], self.saved_input_dtype) if edges[0] is not None else None,
+            in_dtype_of_kernel(pair[0], input) if edges[0] is not None else None,
             pair[1] if edges[1] is not None else None,
         )
 
@@ -563,7 +553,6 @@ def rms_norm_rounded(input: Tensor, normalized_shape: Any, weight: Tensor | None
             node.saved_weight_version = weight._counter.value if weight._counter is not None else 0
         node.saved_normalized_shape = normalized_shape
         node.saved_eps = eps
-        node.saved_input_dtype = input._array.dtype
     return finish("rms_norm_rounded", result, (input, normalized_shape, weight, eps)) if process.finishing else result
 
 
