@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Mapping
 
 import pytest
 
@@ -275,7 +276,7 @@ def test_a_loss_under_autocast_has_gradients_by_func() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2))
     inputs, classes = torch.randn(5, 3), torch.tensor([0, 1, 1, 0, 1])
 
-    def loss(parameters: dict[str, Tensor]) -> Tensor:
+    def loss(parameters: Mapping[str, Tensor]) -> Tensor:
         with torch.autocast("cpu"):
             return F.cross_entropy(torch.func.functional_call(model, parameters, (inputs,)), classes)
 
