@@ -6,6 +6,7 @@ import cProfile
 import gc
 import math
 import threading
+import types
 import warnings
 from typing import Any
 
@@ -283,3 +284,35 @@ def test_tensor_from_outside_that_cannot_be_followed_is_found(collect: Any) -> N
     for factor in (2.0, 2.0, 2.0, 5.0):
         hidden["tensor"] = pullback.tensor([factor])
         assert compiled(pullback.ones(1)).item() == 3 * factor
+
+
+class Numbered(type):
+    number = 2.0
+
+
+class Scale(metaclass=Numbered):
+    def __mul__(self, other: Any) -> Any:
+        return other * 2
+
+    def __len__(self) -> int:
+        return 3
+
+
+def test_special_methods_metaclasses_and_modules_in_closures_that_change_are_noticed(monkeypatch: Any) -> None:
+    module, scale = types.ModuleType("numbers_of_a_user"), Scale()
+    vars(module)["number"] = 5.0
+
+    def function(x: Any) -> Any:
+        return (scale * x) * len(scale) + module.number + Scale.number
+
+    compiled = pullback.compile(function)
+    changes: list[Any] = [
+        (Scale, "__mul__", lambda self, other: other * 7), (Scale, "__len__", lambda self: 4), (module, "number", 6.0),
+        (Numbered, "number", 8.0),
+    ]  # fmt: skip
+    for change in [None, *changes]:
+        if change is not None:
+            monkeypatch.setattr(*change)
+        for _ in range(3):
+            assert compiled(pullback.ones(1)).item() == function(pullback.ones(1)).item()
+    assert skipped(compiled) >= 5

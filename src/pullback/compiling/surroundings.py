@@ -36,6 +36,7 @@ _ITERATORS: Any = (types.GeneratorType, type(iter([])), type(iter(())), type(ite
               enumerate, zip, map, filter)  # fmt: skip
 LIBRARY = tuple({os.path.dirname(os.__file__) + os.sep, sys.prefix + os.sep, sys.base_prefix + os.sep})
 _same = operator.is_
+_METHODS = (types.FunctionType, property, classmethod, staticmethod)
 
 
 class Place:
@@ -229,7 +230,7 @@ class Surroundings:
         elif isinstance(value, type):
             if is_users(value):
                 self._hold(vars(value), value.__name__, _plain_entries, None)
-                self._follow(value.__mro__[1:], name)
+                self._follow((*value.__mro__[1:], type(value)), name)
         elif not isinstance(value, types.ModuleType):
             self._visit_object(value, name)
 
@@ -272,6 +273,7 @@ class Surroundings:
             if id(cell) not in self._seen:
                 self._seen.add(id(cell))
                 self._hold(cell, variable, cell_contents)
+                self._hold_module(self.places[-1].values[0], variable, names_in(function.__code__))
         self._follow(
             (function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", None)), "defaults"
         )
@@ -287,12 +289,16 @@ class Surroundings:
                 continue
             value = scope[name]
             self._hold(scope, f"the global {name}", _item_reader(name), item=name)
-            if isinstance(value, types.ModuleType) and is_users_module(value):
-                for attribute in names & vars(value).keys():
-                    self._hold(vars(value), f"{name}.{attribute}", _item_reader(attribute), item=attribute)
+            self._hold_module(value, name, names)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 self._visit_globals(scope, constant)
+
+    def _hold_module(self, value: Any, name: str, names: set[str]) -> None:
+        """Hold what code may read of a module of the user's, by names."""
+        if isinstance(value, types.ModuleType) and is_users_module(value):
+            for attribute in names & vars(value).keys():
+                self._hold(vars(value), f"{name}.{attribute}", _item_reader(attribute), item=attribute)
 
     def _hold(self, holder: Any, name: str, read: Any, keys: Any = None, *, item: str | None = None) -> None:
         place = Place(holder, name, read, keys)
@@ -360,5 +366,14 @@ def _slot_reader(slot: str) -> Callable[[Any], tuple[Any, ...]]:
 
 def _plain_entries(entries: Any) -> list[Any]:
     """What a class holds, without what Python itself keeps in it."""
-    return [value for name, value in entries.items() if not (name.startswith("__") and name.endswith("__"))
-            or name in ("__call__", "__init__", "__getattr__", "__getitem__")]  # fmt: skip
+    return [
+        value
+        for name, value in entries.items()
+        if not (name.startswith("__") and name.endswith("__")) or isinstance(value, _METHODS)
+    ]
+
+
+def names_in(code: types.CodeType) -> set[str]:
+    """The names of globals and attributes in a function and those inside of it."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return {*code.co_names, *[name for one in inner for name in names_in(one)]}
