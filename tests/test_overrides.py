@@ -222,3 +222,9 @@ def test_methods_of_plain_tensors_take_a_subclass() -> None:
     s: Any = plain.clone().as_subclass(Told)
     assert plain.allclose(s)
     assert [type(r) for r in (plain.where(plain > 1, s), plain.float_power(s))] == [Told, Told]
+
+
+def test_modules_with_parameters_of_a_subclass_are_emptied() -> None:
+    layer = pullback.nn.Linear(2, 1)
+    layer.weight = pullback.nn.Parameter(pullback.ones(1, 2).as_subclass(Told))
+    assert layer.to_empty(device="cpu").weight.shape == (1, 2)

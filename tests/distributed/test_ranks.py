@@ -9,7 +9,7 @@ from tests.distributed.running import names_of, needs_mpi, run_checks
 MODULES = {
     2: [
         "collectives", "messages", "objects", "differentiable", "data_parallel", "sharing", "sharded", "devices",
-        "checkpointing", "copies", "tensor_parallel", "placements", "group_methods",
+        "checkpointing", "copies", "dtensor_operations", "tensor_parallel", "placements", "group_methods",
     ],
     3: ["three_ranks"],
 }  # fmt: skip

@@ -77,7 +77,7 @@ def as_written(
         bound = signature.bind(*args, **kwargs)
     except (TypeError, ValueError):
         return args, kwargs
-    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
         named = (_call_site() or ((), 0))[0]
         defaults = {p.name: p.default for p in signature.parameters.values()}
         return args, {n: v for n, v in kwargs.items() if n in named or not _is_default(v, defaults.get(n))}

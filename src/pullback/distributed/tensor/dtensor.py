@@ -6,7 +6,7 @@ no communication. `shape` is that of the whole. Operations that need the whole a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.backend.layout import contiguous_format
@@ -72,6 +72,22 @@ class DTensor(Tensor):
         wanted = axis if dim is None else dim
         return self._whole if wanted is None else self._whole[wanted]
 
+    def __len__(self) -> int:
+        return self._whole[0]
+
+    def item(self) -> Any:
+        """The value of the one element of the whole."""
+        return self.full_tensor().item()
+
+    def __bool__(self) -> bool:
+        return bool(self.full_tensor())
+
+    def __float__(self) -> float:
+        return float(self.full_tensor())
+
+    def __int__(self) -> int:
+        return int(self.full_tensor())
+
     def numel(self) -> int:
         """The number of elements of the whole."""
         return int(self._whole.numel())
@@ -96,21 +112,17 @@ class DTensor(Tensor):
 
         With `run_check`, ranks that are to have the same take it from the first of them.
         """
+        _answer_operations()
         mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
         how = normalized(placements, mesh, local_tensor.ndim, Replicate())
         if (shape is None) != (stride is None):
             raise RuntimeError(
                 f"Found shape:{shape}, stride:{stride}. Please pass both shape and stride at the same time."
             )
-        whole = list(local_tensor.shape) if shape is None else list(shape)
         for index, placement in enumerate(how):
-            if shape is None and isinstance(placement, Shard):
-                whole[placement.dim] *= mesh.size(index)
             if run_check and isinstance(placement, Replicate):
                 collectives.broadcast(local_tensor, group=mesh.get_group(index), group_src=0)
-        grads = how if grad_placements is None else normalized(grad_placements, mesh, local_tensor.ndim)
-        lies = (tuple(whole), mesh, placements_of_gradient(how), placements_of_gradient(grads))
-        return placed(Alias.apply(local_tensor, *lies), whole, mesh, how)
+        return lay_local(local_tensor, mesh, how, shape, grad_placements)
 
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
         """The part of this rank, in the same memory; `grad_placements` if its gradient will lie in another way."""
@@ -148,14 +160,14 @@ class DTensor(Tensor):
                 raise RuntimeError(
                     f"Can not redistribute from {old} to {new}, redistributing to Partial is for internal use only!"
                 )
-        local = Redistribute.apply(self, tuple(self._whole), self.device_mesh, self.placements, target)
-        return placed(local, self._whole, self.device_mesh, target)
+        _answer_operations()
+        return lay_again(self, target)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
         """The whole, on every rank. All ranks must call it."""
         everywhere = (Replicate(),) * self.device_mesh.ndim
         if self._requires_grad or self._has_edge():
-            return self.redistribute(placements=everywhere).to_local(grad_placements=grad_placements)
+            return lay_again(self, everywhere).to_local(grad_placements=grad_placements)
         local = new_tensor(self._array)
         whole = move(local, self._whole, self.device_mesh, self.placements, everywhere)
         return whole.clone() if whole is local else whole
@@ -163,11 +175,10 @@ class DTensor(Tensor):
     @property
     def grad(self) -> Any:
         """The accumulated gradient, which lies as this tensor does."""
-        found = Tensor.grad.fget(self)  # type: ignore[attr-defined]  # a property
-        if found is None or isinstance(found, DTensor):
-            return found
-        self._grad = placed(found, self._whole, self.device_mesh, placements_of_gradient(self.placements))
-        return self._grad
+        found = self._wrap_gradient(Tensor.grad.fget(self))  # type: ignore[attr-defined]  # a property
+        if found is not None:
+            self._grad = found
+        return found
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -176,6 +187,31 @@ class DTensor(Tensor):
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    def _wrap_gradient(self, gradient: Any) -> Any:
+        """A gradient as hooks and `autograd.grad` show it."""
+        if gradient is None or isinstance(gradient, DTensor):
+            return gradient
+        return placed(gradient, self._whole, self.device_mesh, placements_of_gradient(self.placements))
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call `hook` with the gradient, as a DTensor, when it is there."""
+        whole, mesh, how = self._whole, self.device_mesh, placements_of_gradient(self.placements)
+
+        def call(gradient: Any) -> Any:
+            changed = hook(placed(gradient, whole, mesh, how))
+            return changed.to_local() if isinstance(changed, DTensor) else changed
+
+        return Tensor.register_hook(self, call)
+
+    @property
+    def data(self) -> Tensor:
+        """The same parts, without history and without counting writes."""
+        return self.like(self._array)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        Tensor.data.fset(self, value)  # type: ignore[attr-defined]  # a property
 
     def detach(self) -> DTensor:
         """The same parts, without history."""
@@ -210,6 +246,31 @@ def placed(local: Any, whole: Sequence[int], mesh: DeviceMesh, placements: Place
     return made
 
 
+def lay_local(
+    local: Any, mesh: DeviceMesh, how: Placements, shape: Any = None, grad_placements: Sequence[Placement] | None = None
+) -> DTensor:
+    """The tensor of which every rank has `local`, with its history; of parts of one size unless `shape` is given."""
+    whole = list(local.shape) if shape is None else list(shape)
+    for index, placement in enumerate(how):
+        if shape is None and isinstance(placement, Shard):
+            whole[placement.dim] *= mesh.size(index)
+    grads = how if grad_placements is None else normalized(grad_placements, mesh, local.ndim)
+    lies = (tuple(whole), mesh, placements_of_gradient(how), placements_of_gradient(grads))
+    return placed(Alias.apply(local, *lies), whole, mesh, how)
+
+
+def lay_again(tensor: DTensor, target: Placements) -> DTensor:
+    """The same tensor, lying in another way, with its history."""
+    local = Redistribute.apply(tensor, tuple(tensor._whole), tensor.device_mesh, tensor.placements, target)
+    return placed(local, tensor._whole, tensor.device_mesh, target)
+
+
+def _answer_operations() -> None:
+    from pullback.distributed.tensor.operations import answer_operations  # lazy: operations are about this class
+
+    answer_operations()
+
+
 def normalized(
     placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int, default: Placement | None = None
 ) -> Placements:
@@ -231,6 +292,14 @@ def distribute_tensor(
     src_data_rank: int | None = 0,
 ) -> DTensor:  # fmt: skip
     """Keep the own part of a tensor: of that of the rank `src_data_rank` of the mesh, or, with None, of the own one."""
+    _answer_operations()
+    return lay_tensor(tensor, device_mesh, placements, src_data_rank)
+
+
+def lay_tensor(
+    tensor: Any, device_mesh: DeviceMesh | None, placements: Sequence[Placement] | None, src_data_rank: int | None = 0
+) -> DTensor:
+    """See `distribute_tensor`."""
     mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
     how = normalized(placements, mesh, tensor.ndim, Replicate())
     if isinstance(tensor, DTensor):

@@ -8,7 +8,8 @@ from typing import Any
 import pullback
 from pullback.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pullback.distributed.process_group import get_world_size
-from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor, keep_part, normalized
+from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor, keep_part, lay_tensor, normalized
+from pullback.distributed.tensor.operations import answer_operations
 from pullback.distributed.tensor.placement_types import Placement, Replicate
 from pullback.nn.parameter import Parameter
 
@@ -22,6 +23,7 @@ def _made(
     requires_grad: bool,
     alike: bool = True,
 ) -> Any:
+    answer_operations()
     used = mesh or init_device_mesh("cpu", (get_world_size(),))
     if alike:
         how = normalized(placements, used, tensor.ndim, Replicate())
@@ -104,6 +106,7 @@ def distribute_module(
 
     `input_fn` and `output_fn`, called with the module, the inputs or outputs, and the mesh, prepare these.
     """
+    answer_operations()
     mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
     for name, part in module.named_modules():
         if partition_fn is not None:
@@ -122,8 +125,8 @@ def replicate(module: Any, mesh: DeviceMesh) -> None:
     for name, parameter in module._parameters.items():
         if parameter is not None and not isinstance(parameter, DTensor):
             module.register_parameter(
-                name, Parameter(distribute_tensor(parameter.detach(), mesh, everywhere), parameter.requires_grad)
+                name, Parameter(lay_tensor(parameter.detach(), mesh, everywhere), parameter.requires_grad)
             )
     for name, buffer in module._buffers.items():
         if buffer is not None and not isinstance(buffer, DTensor):
-            module._buffers[name] = distribute_tensor(buffer, mesh, everywhere)
+            module._buffers[name] = lay_tensor(buffer, mesh, everywhere)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.distributed.device_mesh import DeviceMesh
-from pullback.distributed.tensor.dtensor import DTensor
-from pullback.distributed.tensor.parallel.style import ParallelStyle, place
+from pullback.distributed.tensor.parallel.style import ParallelStyle, hand_over, place
 from pullback.distributed.tensor.placement_types import Placement
 from pullback.tensor.tensor import Tensor
 
@@ -22,10 +21,7 @@ def _several(layouts: Any) -> Any:
 def _laid(value: Any, mesh: DeviceMesh, layout: Placement | None, desired: Placement | None, as_local: bool) -> Any:
     if layout is None or not isinstance(value, Tensor):
         return value
-    placed: Any = value if isinstance(value, DTensor) else DTensor.from_local(value, mesh, [layout])
-    if desired is not None:
-        placed = place(placed, mesh, layout, desired)
-    return placed.to_local() if as_local else placed
+    return hand_over(place(value, mesh, layout, layout if desired is None else desired), as_local)
 
 
 class PrepareModuleInput(ParallelStyle):

@@ -10,13 +10,14 @@ every rank has: `to_local(grad_placements=[Partial()])` adds them up in backward
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback import functions as F
 from pullback.distributed.device_mesh import DeviceMesh
-from pullback.distributed.tensor.dtensor import DTensor, distribute_tensor
+from pullback.distributed.tensor.dtensor import DTensor, lay_again, lay_local, lay_tensor, normalized
 from pullback.distributed.tensor.factories import replicate
+from pullback.distributed.tensor.operations import answer_operations
 from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 from pullback.distributed.tensor.redistribution import Redistribute, rows_of
 from pullback.nn.functional import embedding
@@ -29,8 +30,28 @@ __all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "SequenceParal
 
 def place(value: Any, mesh: DeviceMesh, layout: Placement, desired: Placement) -> DTensor:
     """A tensor that lies as `layout` says, or a DTensor, laid as desired."""
-    placed = value if isinstance(value, DTensor) else DTensor.from_local(value, mesh, [layout])
-    return placed if placed.placements == (desired,) else placed.redistribute(placements=[desired])
+    placed = value if isinstance(value, DTensor) else lay_local(value, mesh, normalized([layout], mesh, value.ndim))
+    how = normalized([desired], mesh, value.ndim)
+    return placed if placed.placements == how else lay_again(placed, how)
+
+
+def hand_over(placed: DTensor, as_local: bool) -> Any:
+    """The part, or the DTensor, with which the program may compute."""
+    if as_local:
+        return placed.to_local()
+    answer_operations()
+    return placed
+
+
+def with_parts(module: Any, forward: Callable[..., Any], input: Any, grads: Sequence[Placement] | None = None) -> Any:
+    """Run a layer with what this rank has of its parameters."""
+    parameters = module._parameters
+    laid = {name: value for name, value in parameters.items() if isinstance(value, DTensor)}
+    parameters.update({name: value.to_local(grad_placements=grads) for name, value in laid.items()})
+    try:
+        return forward(input)
+    finally:
+        parameters.update(laid)
 
 
 class ParallelStyle(ABC):
@@ -46,7 +67,7 @@ class ParallelStyle(ABC):
         for name, placement in placements.items():
             parameter = module._parameters.get(name)
             if parameter is not None:
-                laid = distribute_tensor(parameter.detach(), mesh, [placement], src_data_rank=self.src_data_rank)
+                laid = lay_tensor(parameter.detach(), mesh, [placement], self.src_data_rank)
                 module.register_parameter(name, Parameter(laid, parameter.requires_grad))
         replicate(module, mesh)
 
@@ -80,19 +101,13 @@ class _LayerStyle(ParallelStyle):
         self.use_local_output = use_local_output
 
     def _leave(self, output: Any, mesh: DeviceMesh, lies: Placement) -> Any:
-        placed = place(output, mesh, lies, _counted(self.output_layouts[0], output.ndim))
-        return placed.to_local() if self.use_local_output else placed
+        return hand_over(place(output, mesh, lies, self.output_layouts[0]), self.use_local_output)
 
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(input_layouts={self.input_layouts}, output_layouts={self.output_layouts}, "
             f"use_local_output={self.use_local_output})"
         )
-
-
-def _counted(placement: Placement, ndim: int) -> Placement:
-    """With the dimension counted from 0."""
-    return Shard(placement.dim % ndim) if isinstance(placement, Shard) else placement
 
 
 class ColwiseParallel(_LayerStyle):
@@ -117,23 +132,20 @@ class ColwiseParallel(_LayerStyle):
             columns = module.embedding_dim
         else:
             raise NotImplementedError("ColwiseParallel currently only support nn.Linear and nn.Embedding!")
-        wrap_forward(module, _Columns(self, device_mesh, columns))
+        wrap_forward(module, _Columns(self, device_mesh, module, columns))
         return module
 
 
 class _Columns:
-    def __init__(self, style: ColwiseParallel, mesh: DeviceMesh, columns: int) -> None:
-        self._style, self._mesh, self._columns = style, mesh, columns
+    def __init__(self, style: ColwiseParallel, mesh: DeviceMesh, module: Any, columns: int) -> None:
+        self._style, self._mesh, self._module, self._columns = style, mesh, module, columns
 
     def __call__(self, forward: Callable[..., Any], input: Any) -> Any:
         style, mesh = self._style, self._mesh
         whole = place(input, mesh, style.input_layouts[0], Replicate())
-        output = forward(whole.to_local(grad_placements=[Partial()]))
+        output = with_parts(self._module, forward, whole.to_local(grad_placements=[Partial()]))
         size = (*output.shape[:-1], self._columns)
-        strides = [1]
-        for length in reversed(size[1:]):
-            strides.insert(0, strides[0] * length)
-        lies = DTensor.from_local(output, mesh, [Shard(-1)], shape=size, stride=tuple(strides))
+        lies = lay_local(output, mesh, normalized([Shard(-1)], mesh, output.ndim), size)
         return style._leave(lies, mesh, Shard(-1))
 
 
@@ -222,15 +234,9 @@ class _Positions:
         self._style, self._mesh, self._module = style, mesh, module
 
     def __call__(self, forward: Callable[..., Any], input: Any) -> Any:
-        style, mesh, parameters = self._style, self._mesh, self._module._parameters
-        how = _counted(style.sequence_sharding[0], input.ndim)
-        placed = place(input, mesh, how, how)
-        laid = {name: value for name, value in parameters.items() if isinstance(value, DTensor)}
-        parameters.update({name: value.to_local(grad_placements=[Partial()]) for name, value in laid.items()})
-        try:
-            output = forward(placed.to_local())
-        finally:
-            parameters.update(laid)
+        style, mesh = self._style, self._mesh
+        placed = place(input, mesh, style.sequence_sharding[0], style.sequence_sharding[0])
+        output = with_parts(self._module, forward, placed.to_local(), [Partial()])
         if style.use_local_output:
             return output
-        return DTensor.from_local(output, mesh, [how], shape=placed.shape, stride=placed.stride())
+        return hand_over(lay_local(output, mesh, placed.placements, placed.shape), as_local=False)
