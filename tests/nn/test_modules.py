@@ -211,3 +211,17 @@ def test_functions_win_over_the_modules_of_their_names() -> None:
     assert isinstance(WeightNorm, type)
     assert callable(nn.utils.weight_norm)
     assert callable(nn.utils.spectral_norm)
+
+
+def test_hooks_that_return_too_many_gradients_are_told_which() -> None:
+    x = pullback.ones(2, 3, requires_grad=True)
+    layer = pullback.nn.Linear(3, 2)
+    handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: grad_input * 2)
+    with pytest.raises(
+        RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but expected 1"
+    ):
+        layer(x).sum().backward()
+    handle.remove()
+    layer.register_full_backward_pre_hook(lambda module, grad_output: ())
+    with pytest.raises(RuntimeError, match="Backward pre hook returned an invalid number of grad_output, got 0"):
+        layer(x).sum().backward()

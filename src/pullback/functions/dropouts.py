@@ -150,7 +150,7 @@ def _drawn_feature_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
 
 def _filled(noise: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
     array: Any = noise._array
-    if switches.dispatch_modes or type(noise) in dispatch.types:
+    if _is_shown(noise):
         from pullback.dispatch.chains import operator  # lazy: above this layer, and only where somebody looks
 
         operator("bernoulli_.float", noise, 1 - p)
@@ -165,6 +165,13 @@ def _filled(noise: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
     else:
         draw.bernoulli_(noise._array, 1 - p)
     return noise
+
+
+def _is_shown(noise: Tensor) -> bool:
+    """Whether somebody is shown how the noise is drawn; a selective checkpoint, which keeps results, could not keep any."""
+    return type(noise) in dispatch.types or not all(
+        getattr(mode, "keeps_results", False) for mode in switches.dispatch_modes
+    )
 
 
 def _kept_value(dtype: Any, p: float) -> float:

@@ -20,6 +20,7 @@ from pullback.backend.device import known_libraries
 from pullback.engine.engine import current_graph_task
 from pullback.modes.saved_tensor_hooks import unseen
 from pullback.modes.source_lines import SourceLine, source_line
+from pullback.modes.switches import switches
 from pullback.modes.user_warnings import warn_user
 from pullback.random import get_rng_state, set_rng_state
 from pullback.tensor.tensor import Tensor
@@ -248,6 +249,10 @@ class _SaveInputs(Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(*inputs[1:])  # the first one only lets the node be recorded
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        return None
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -482,11 +487,19 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    if switches.interceptors and _runs_under_vmap():
+        return function(*args, **kwargs)  # backward comes after vmap, when no example can be computed again
     early = early_stop if _Settings.early_stop is None else _Settings.early_stop
     debugging = debug if _Settings.debug is None else _Settings.debug
     return _checkpoint_by_hooks(
         function, args, kwargs, context_fn, preserve, determinism_check == "default", early, debugging
     )
+
+
+def _runs_under_vmap() -> bool:
+    from pullback.func.vmap_level import VmapLevel  # lazy: above this layer
+
+    return any(isinstance(interceptor, VmapLevel) for interceptor in switches.interceptors)
 
 
 def _checkpoint_by_hooks(

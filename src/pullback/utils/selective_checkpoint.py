@@ -63,6 +63,8 @@ _Storage = dict[Any, dict[int, Any]]
 class _CachingMode(TorchDispatchMode):
     """Asks the policy during the original run and keeps what it wants kept."""
 
+    keeps_results = True
+
     def __init__(self, policy: Callable[..., Any], storage: _Storage) -> None:
         super().__init__()
         self.policy, self.storage = policy, storage
@@ -84,6 +86,8 @@ class _CachingMode(TorchDispatchMode):
 
 class _CachedMode(TorchDispatchMode):
     """Gives the kept results back during the recomputation, and lets everything else run."""
+
+    keeps_results = True
 
     def __init__(self, storage: _Storage, *, allows_mutation: bool) -> None:
         super().__init__()

@@ -9,6 +9,9 @@ from pullback.autograd.function import Function
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
+_GRAD_INPUT = "Backward hook returned an invalid number of grad_input"
+_GRAD_OUTPUT = "Backward pre hook returned an invalid number of grad_output"
+
 
 class BackwardHookFunction(Function):
     """The identity, as one node for several tensors."""
@@ -86,13 +89,11 @@ class BackwardHook:
             spread[position] = value
         return tuple(spread)
 
-    def _gathered(self, values: Any, positions: Sequence[int], expected: int, what: str) -> tuple[Any, ...]:
+    def _gathered(self, values: Any, positions: Sequence[int], expected: int, which: str) -> tuple[Any, ...]:
         """What a hook returned, reduced to the tensors' gradients."""
         values = _as_tuple(values)
         if len(values) != expected:
-            raise RuntimeError(
-                f"{what} hook returned an invalid number of grad, got {len(values)}, but expected {expected}"
-            )
+            raise RuntimeError(f"{which}, got {len(values)}, but expected {expected}")
         return tuple(values[position] for position in positions)
 
     def _at_inputs(self, grad_input: tuple[Any, ...], _: Any) -> Any:
@@ -105,7 +106,7 @@ class BackwardHook:
             replaced = user_hook(self.module, current, self.grad_outputs)
             if replaced is not None:
                 self.acting_hook = user_hook
-                gathered = self._gathered(replaced, positions, self.n_inputs, "Backward")
+                gathered = self._gathered(replaced, positions, self.n_inputs, _GRAD_INPUT)
                 current = self._spread(positions, gathered, self.n_inputs)
         self.grad_outputs = None
         return tuple(current[position] for position in positions)
@@ -117,7 +118,7 @@ class BackwardHook:
             replaced = user_pre_hook(self.module, current)
             if replaced is not None:
                 self.acting_hook = user_pre_hook
-                gathered = self._gathered(replaced, positions, self.n_outputs, "Backward pre")
+                gathered = self._gathered(replaced, positions, self.n_outputs, _GRAD_OUTPUT)
                 current = self._spread(positions, gathered, self.n_outputs)
         self.grad_outputs = current
         if self.input_tensors_index is None:
