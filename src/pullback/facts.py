@@ -48,6 +48,7 @@ FACTS: dict[str, str] = {
     "out_dtype": "`out=` must have the result's dtype: the phrase of graph/out_dtypes.py for others, or its words",
     "out_resized": "'silently': a tensor given as `out=` is resized without a warning",
     "product": "a matrix product: of which argument it sums over the last dimension",
+    "recurrent": "a recurrent layer: where its two weights begin among the arguments, by which each row is multiplied",
     "profiled": "its name in the profiler, where that is neither the `aten=` of its rule nor its public name",
     "quantized": "quantized tensors compute it, and the result is quantized as its input is",
     "refuses_integers": "its result has the dtype of its first input, and what requires grad is not put into integers",

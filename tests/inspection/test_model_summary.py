@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 import pullback
 from pullback import nn
 from pullback.inspection.model_summary import summary
@@ -96,3 +98,17 @@ def test_a_summary_is_text_html_and_plain_data() -> None:
     assert "Conv2d" in str(report)
     assert "<td>Conv2d</td>" in report._repr_html_()
     assert json.loads(json.dumps(report.to_dict()))["facts"]["parameters"] == report.facts["parameters"]
+
+
+def test_random_numbers_are_left_as_they_were_where_the_input_is_drawn() -> None:
+    before = pullback.get_rng_state()
+    summary(pullback.nn.Dropout(0.5), (4, 3))
+    assert pullback.equal(before, pullback.get_rng_state())
+
+
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_the_products_of_recurrent_layers_are_counted(kind: str, gates: int) -> None:
+    report = summary(getattr(pullback.nn, kind)(3, 2), (4, 5, 3))
+    (row,) = report.rows
+    assert row["forward_flops"] == 2 * 4 * 5 * gates * 2 * (3 + 2)
+    assert row["backward_flops"] >= row["forward_flops"]

@@ -14,7 +14,12 @@ _ELEMENTWISE = {"add", "add_scalar", "mul", "mul_scalar"}
 def is_product(name: str) -> bool:
     """Whether each gradient of the operation costs as much as the operation."""
     name = name.removeprefix("aten::")
-    return fact_of(name, "product") is not None or "conv" in name
+    return fact_of(name, "product") is not None or "conv" in name or _is_recurrent(name)
+
+
+def _is_recurrent(shown: str) -> bool:
+    """Whether a profile means a recurrent layer by a name, as `aten::lstm`."""
+    return fact_of(f"{shown.removesuffix('_layer')}_layer", "recurrent") is not None
 
 
 def count_flops(name: str, args: tuple[Any, ...], result: Any) -> int:
@@ -30,6 +35,9 @@ def count_flops(name: str, args: tuple[Any, ...], result: Any) -> int:
         return 0
     shapes = [a._array.shape if isinstance(a, Tensor) else None for a in args]
     size = int(out._array.size)
+    weights = fact_of(name, "recurrent")
+    if weights is not None and shapes[0] is not None:
+        return 2 * math.prod(shapes[0][:-1]) * sum(math.prod(shape or ()) for shape in shapes[weights : weights + 2])
     factor = fact_of(name, "product")
     if factor is not None:
         shape = shapes[factor]

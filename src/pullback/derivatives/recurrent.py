@@ -10,7 +10,8 @@ from pullback.rules import F, Pullback, Tensor, general, tangent, wrt
 @general(
     node="MkldnnRnnLayerBackward0", outputs=("output", "hidden", "cell", "gates", "hidden_before", "cell_before"),
     differentiable=(True, True, True, False, False, False), out=False,
-    edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0", "c0"),autocast="lower", profiled="lstm"
+    edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0", "c0"),autocast="lower", profiled="lstm",
+    recurrent=3,
 )  # fmt: skip
 def lstm_layer(
     grad_output: Tensor, grad_hidden: Tensor, grad_cell: Tensor, input: Tensor, h0: Tensor, c0: Tensor,
@@ -31,7 +32,7 @@ def lstm_layer(
     node="StackBackward0", outputs=("output", "hidden", "gates", "recurrent_n", "hidden_before"),
     differentiable=(True, True, False, False, False), out=False,
     edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0"), autocast="stepwise", profiled="gru",
-    fused="gru_node",
+    fused="gru_node", recurrent=2,
 )  # fmt: skip
 def gru_layer(
     grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,
@@ -53,6 +54,7 @@ def gru_layer(
     edges=("input", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "h0"),
     autocast="stepwise",
     fused="rnn_node",
+    recurrent=2,
 )
 def rnn_layer(
     grad_output: Tensor, grad_hidden: Tensor, input: Tensor, h0: Tensor, weight_ih: Tensor, weight_hh: Tensor,

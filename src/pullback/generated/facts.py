@@ -174,6 +174,10 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     'quantized': {
         True: 'amax amin max mean min relu',
     },
+    'recurrent': {
+        2: 'gru_layer rnn_layer',
+        3: 'lstm_layer',
+    },
     'refuses_integers': {
         True: 'as_strided_scatter diagonal_scatter fill_tensor index_fill_tensor masked_fill_tensor select_scatter slice_scatter',
     },

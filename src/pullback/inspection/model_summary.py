@@ -39,9 +39,13 @@ def summary(model: Any, input: Any, *, backward: bool = True) -> Report:
     >>> report.facts["parameters"], report.facts["backward_flops"]
     (36, 128)
     """
-    args, kwargs = _arguments(input)
+    with _unchanged(model):
+        return _summarized(model, *_arguments(input), backward)
+
+
+def _summarized(model: Any, args: Any, kwargs: Any, backward: bool) -> Report:
     calls = _Calls(model)
-    with _unchanged(model), calls, pullback.enable_grad(), profile(profile_memory=True, with_flops=True) as prof:
+    with calls, pullback.enable_grad(), profile(profile_memory=True, with_flops=True) as prof:
         outputs = [t for t in tensors_in(model(*args, **kwargs)) if t.requires_grad]
         forward_end = len(prof._memory.events) if prof._memory is not None else 0
         forward_ids = {event.id for event in prof._events}
