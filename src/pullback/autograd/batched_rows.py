@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import pullback.functions as F
 import pullback.generated as G
+from pullback import functions
 from pullback.creation import zeros
 from pullback.engine.graph_task import GraphTask
 from pullback.graph.accumulate_grad import AccumulateGrad
@@ -62,7 +62,7 @@ def rows_at_once(output: Any, inputs: Sequence[Any], *, create_graph: bool) -> l
         parts.append(part)
     if len(parts) == 1:
         return [_own(result, basis, parts[0][:index]) for index, result in enumerate(parts[0])]
-    return [None if of_input[0] is None else F.cat(of_input, 0) for of_input in zip(*parts, strict=True)]
+    return [None if of_input[0] is None else functions.cat(of_input, 0) for of_input in zip(*parts, strict=True)]
 
 
 def _is_watched() -> bool:
@@ -144,7 +144,7 @@ def _unit_rows(output: Any, start: int, count: int) -> Any:
     """Rows of the identity matrix over the elements of `output`, in its shape."""
     size = output.numel()
     rows = zeros((count, *output.shape), dtype=output.dtype, device=output.device)
-    F.fill_(F.as_strided(rows, (count,), (size + 1,), start), 1)
+    functions.fill_(functions.as_strided(rows, (count,), (size + 1,), start), 1)
     return rows
 
 

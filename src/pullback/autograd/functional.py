@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.batched_rows import rows_at_once
 from pullback.autograd.differentiation import grad as _grad
 from pullback.autograd.grad_mode import enable_grad
@@ -152,7 +152,7 @@ def _construct_standard_basis_for(tensors: tuple[Any, ...], tensor_numels: tuple
     start, total, chunks = 0, sum(tensor_numels), []
     for tensor, size in zip(tensors, tensor_numels, strict=True):
         chunk = zeros(total, size, dtype=tensor.dtype, device=tensor.device)
-        F.fill_(F.diagonal(F.narrow(chunk, 0, start, size)), 1)
+        functions.fill_(functions.diagonal(functions.narrow(chunk, 0, start, size)), 1)
         chunks.append(chunk)
         start += size
     return tuple(chunks)
@@ -265,7 +265,7 @@ def _rows(
     if not output.requires_grad or count == 0:
         return tuple(zeros((*output.shape, *x.shape), dtype=output.dtype, device=output.device) for x in inputs)
     if vectorize:
-        basis = F.reshape(_eye(count, output.dtype), (count, *output.shape))
+        basis = functions.reshape(_eye(count, output.dtype), (count, *output.shape))
         stacked = _grad(
             output,
             inputs,
@@ -305,7 +305,7 @@ def _row_by_row(output: Any, number: int, inputs: tuple[Any, ...], create_graph:
         for index, (grad, x) in enumerate(zip(grads, inputs, strict=True)):
             _check_row(grad, number, index, create_graph, strict)
             columns[index].append(zeros_like(x) if grad is None else grad)
-    return [F.stack(column, 0) for column in columns]
+    return [functions.stack(column, 0) for column in columns]
 
 
 def _check_row(grad: Any, number: int, index: int, create_graph: bool, strict: bool) -> None:

@@ -108,7 +108,7 @@ class _Check(GradientComparison):
 
     def check_undefined_tangents(self) -> None:
         """An input without a tangent gives what one with a tangent of zeros gives."""
-        import pullback.functions as F
+        from pullback import functions
 
         directions = random_unit_vectors(self.differentiable, fixed_generator())
         tangents = {i: d.to(self.inputs[i].dtype) for i, d in zip(self.positions, directions, strict=True)}
@@ -120,7 +120,7 @@ class _Check(GradientComparison):
             with_zeros = tangents_of(self.float_outputs, self.inputs, zero)
             undefined = tangents_of(self.float_outputs, inputs, without)
             for number, ((_, a), (_, b)) in enumerate(zip(with_zeros, undefined, strict=True)):
-                if a is not None and b is not None and not bool(F.allclose(a, b)):
+                if a is not None and b is not None and not bool(functions.allclose(a, b)):
                     raise GradcheckError(
                         f"Mismatch in tangent values for output with index: {number} when input: {x} has an undefined "
                         f"tangent value.  Got: {a} but expected: {b}"
@@ -128,7 +128,7 @@ class _Check(GradientComparison):
 
     def check_batched_forward(self, position: int) -> None:
         """A batch of tangents at once gives what one by one gives."""
-        import pullback.functions as F
+        from pullback import functions
         from pullback.func.vmap_level import VmapLevel  # lazy: transforms are above autograd
 
         def pushed(direction: Any) -> list[Any]:
@@ -136,16 +136,16 @@ class _Check(GradientComparison):
             pairs = tangents_of(self.float_outputs, self.inputs, {**tangents, position: direction})
             return [zeros_like(p) if t is None else t for p, t in pairs]
 
-        directions = [F.randn_like(self.inputs[position].detach()) for _ in range(2)]
+        directions = [functions.randn_like(self.inputs[position].detach()) for _ in range(2)]
         expected = [pushed(d) for d in directions]
         level = VmapLevel(len(directions), "error", is_transform=False)
         try:
             with level.running():
-                batch = pushed(level.wrap(F.stack(directions)))
+                batch = pushed(level.wrap(functions.stack(directions)))
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}") from error
         for number, tangent in enumerate(batch):
-            if not self.close(level.to_physical(tangent), F.stack([row[number] for row in expected])):
+            if not self.close(level.to_physical(tangent), functions.stack([row[number] for row in expected])):
                 raise GradcheckError(
                     f"While computing batched forward gradients, got: output {number} differs from the tangents one by one "
                     f"for input {position}"
@@ -153,15 +153,15 @@ class _Check(GradientComparison):
 
     def check_batched(self, output: Any) -> None:
         """A batch of cotangents at once gives what one by one gives."""
-        import pullback.functions as F
+        from pullback import functions
 
-        vectors = [F.randn_like(output.detach()) for _ in range(2)]
+        vectors = [functions.randn_like(output.detach()) for _ in range(2)]
         expected = [vector_jacobian(output, self.differentiable, v) for v in vectors]
         try:
             actual = _grad(
                 output,
                 self.differentiable,
-                F.stack(vectors),
+                functions.stack(vectors),
                 retain_graph=True,
                 allow_unused=True,
                 is_grads_batched=True,
@@ -170,7 +170,7 @@ class _Check(GradientComparison):
             raise GradcheckError(f"While computing batched gradients, got: {error}") from error
         for index, grad in enumerate(actual):
             rows = [row[index] for row in expected]
-            if grad is not None and rows[0] is not None and not self.close(grad.detach(), F.stack(rows)):
+            if grad is not None and rows[0] is not None and not self.close(grad.detach(), functions.stack(rows)):
                 raise GradcheckError(
                     f"While computing batched gradients, got: batched and individual gradients differ for input {index}"
                 )
@@ -269,7 +269,7 @@ def gradgradcheck(
     >>> gradgradcheck(lambda x: x.sin(), x)
     True
     """
-    import pullback.functions as F
+    from pullback import functions
 
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
@@ -281,7 +281,7 @@ def gradgradcheck(
     check = _Check(func, values, {})
     if grad_outputs is None:
         outputs = check.differentiable_outputs()
-        vectors = tuple([F.randn_like(o.detach()).requires_grad_() for o in outputs])
+        vectors = tuple([functions.randn_like(o.detach()).requires_grad_() for o in outputs])
         if gen_non_contig_grad_outputs:
             vectors = tuple([_non_contiguous(v) for v in vectors])
     else:
@@ -310,9 +310,9 @@ def _tracked(x: Any) -> Any:
 
 
 def _non_contiguous(v: Any) -> Any:
-    import pullback.functions as F
+    from pullback import functions
 
-    return F.stack([v.detach(), v.detach()], -1)[..., 0].requires_grad_()
+    return functions.stack([v.detach(), v.detach()], -1)[..., 0].requires_grad_()
 
 
 def get_numerical_jacobian(

@@ -41,11 +41,11 @@ def fixed_generator() -> Any:
 
 def random_unit_vectors(tensors: Sequence[Any], generator: Any) -> list[Any]:
     """Positive vectors of length one in the shapes of `tensors`, and of their real dtypes. See Note [Fast mode]."""
-    import pullback.functions as F
+    from pullback import functions
 
     vectors = []
     for tensor in tensors:
-        vector = F.rand(tuple(tensor.shape), dtype=float32, generator=generator).to(tensor.dtype.to_real())
+        vector = functions.rand(tuple(tensor.shape), dtype=float32, generator=generator).to(tensor.dtype.to_real())
         vectors.append(vector / vector.norm() if tensor.numel() else vector)
     return vectors
 
@@ -83,11 +83,11 @@ class GradientComparison:
 
     def close(self, actual: Any, expected: Any, atol_factor: float = 1.0) -> bool:
         """Whether two tensors agree within the tolerances."""
-        import pullback.functions as F
+        from pullback import functions
 
-        dtype = F.promote_types(actual.dtype, expected.dtype)
+        dtype = functions.promote_types(actual.dtype, expected.dtype)
         atol = self.options["atol"] * atol_factor
-        return bool(F.allclose(actual.to(dtype), expected.to(dtype), self.options["rtol"], atol))
+        return bool(functions.allclose(actual.to(dtype), expected.to(dtype), self.options["rtol"], atol))
 
     @staticmethod
     def axes_of(x: Any) -> tuple[Any, ...]:

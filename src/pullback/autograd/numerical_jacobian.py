@@ -58,7 +58,7 @@ def numerical_jacobian(function: Function, input: Any, eps: float, axes: Sequenc
 
     What is found along the axis 1j counts as imaginary where both axes are asked for. See Note [Complex Jacobians].
     """
-    import pullback.functions as F
+    from pullback import functions
 
     rows: list[list[Any]] = []
     for index in track(range(input.numel()), input.numel(), "finite differences"):
@@ -68,7 +68,7 @@ def numerical_jacobian(function: Function, input: Any, eps: float, axes: Sequenc
         rows.append([change.reshape(-1) for change in along])
     if not rows:
         return [zeros((0, output.numel()), dtype=output.dtype, device=output.device) for output in function()]
-    return [F.stack(list(column)) for column in zip(*rows, strict=True)]
+    return [functions.stack(list(column)) for column in zip(*rows, strict=True)]
 
 
 def _position(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -82,14 +82,16 @@ def vector_jacobian(output: Any, inputs: Sequence[Any], vector: Any) -> list[Any
 
 def backward_jacobian(output: Any, inputs: Sequence[Any]) -> list[Any]:
     """The Jacobian of a real output with respect to each input, a pass for each element."""
-    import pullback.functions as F
+    from pullback import functions
 
     indices = track(range(output.numel()), output.numel(), "backward passes")
     rows = [vector_jacobian(output, inputs, unit_vector(output, index)) for index in indices]
     matrices = []
     for number, x in enumerate(inputs):
         columns = [(zeros_like(x) if row[number] is None else row[number]).detach().reshape(-1) for row in rows]
-        matrices.append(F.stack(columns, 1) if columns else zeros((x.numel(), 0), dtype=x.dtype, device=x.device))
+        matrices.append(
+            functions.stack(columns, 1) if columns else zeros((x.numel(), 0), dtype=x.dtype, device=x.device)
+        )
     return matrices
 
 
@@ -110,7 +112,7 @@ def forward_jacobian(
 
     The other inputs at `positions` have tangents of zero.
     """
-    import pullback.functions as F
+    from pullback import functions
 
     x = inputs[position]
     rows = []
@@ -119,4 +121,4 @@ def forward_jacobian(
         tangents[position] = unit_vector(x, index, axis)
         pairs = tangents_of(function, inputs, tangents)
         rows.append([(zeros_like(p) if t is None else t).detach().reshape(-1) for p, t in pairs])
-    return [F.stack(list(column)) for column in zip(*rows, strict=True)]
+    return [functions.stack(list(column)) for column in zip(*rows, strict=True)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
@@ -55,7 +54,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return F.bernoulli(self.probs.expand(shape))
+            return functions.bernoulli(self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
@@ -72,7 +71,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
-        return (F.logit(self.probs),)
+        return (functions.logit(self.probs),)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
-        return F.log1p(F.exp(x))
+        return functions.log1p(functions.exp(x))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.dirichlet import Dirichlet
 from pullback.distributions.exp_family import ExponentialFamily
@@ -35,7 +34,7 @@ class Beta(ExponentialFamily):
         if is_number(concentration1) and is_number(concentration0):
             both = creation.tensor([float(concentration1), float(concentration0)])
         else:
-            both = F.stack(list(broadcast_all(concentration1, concentration0)), -1)
+            both = functions.stack(list(broadcast_all(concentration1, concentration0)), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
@@ -57,7 +56,7 @@ class Beta(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
-        return self._dirichlet.log_prob(F.stack([value, 1.0 - value], -1))
+        return self._dirichlet.log_prob(functions.stack([value, 1.0 - value], -1))
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
@@ -77,4 +76,4 @@ class Beta(ExponentialFamily):
         return (self.concentration1, self.concentration0)
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
-        return F.lgamma(x) + F.lgamma(y) - F.lgamma(x + y)
+        return functions.lgamma(x) + functions.lgamma(y) - functions.lgamma(x + y)

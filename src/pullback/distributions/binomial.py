@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
@@ -64,17 +63,17 @@ class Binomial(ProbsOrLogits):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return F.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+            return functions.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
-        log_factorial_n = F.lgamma(self.total_count + 1)
-        log_factorial_k = F.lgamma(value + 1)
-        log_factorial_rest = F.lgamma(self.total_count - value + 1)
+        log_factorial_n = functions.lgamma(self.total_count + 1)
+        log_factorial_k = functions.lgamma(value + 1)
+        log_factorial_rest = functions.lgamma(self.total_count - value + 1)
         # n log(1 + exp(logits)), by cases so that exp does not overflow.
         normalize_term = (
             self.total_count * _positive_part(self.logits)
-            + self.total_count * F.log1p(F.exp(-F.abs(self.logits)))
+            + self.total_count * functions.log1p(functions.exp(-functions.abs(self.logits)))
             - log_factorial_n
         )
         return value * self.logits - log_factorial_k - log_factorial_rest - normalize_term
@@ -88,7 +87,7 @@ class Binomial(ProbsOrLogits):
     def entropy(self) -> Tensor:
         self._common_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
-        return -(F.exp(log_prob) * log_prob).sum(0)
+        return -(functions.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         total_count = self._common_count("enumerate_support")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import nan
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.dtype import finfo, int64
 from pullback.distributions import constraints
@@ -68,17 +67,17 @@ class Categorical(ProbsOrLogits):
         sample_shape = Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
         with no_grad():
-            samples = F.multinomial(rows, sample_shape.numel(), True).T
+            samples = functions.multinomial(rows, sample_shape.numel(), True).T
         return samples.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         value = value.long().unsqueeze(-1)
-        value, log_pmf = F.broadcast_tensors(value, self.logits)
+        value, log_pmf = functions.broadcast_tensors(value, self.logits)
         return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        logits = F.clamp(self.logits, min=finfo(self.logits.dtype).min)  # 0 * -inf would be nan
+        logits = functions.clamp(self.logits, min=finfo(self.logits.dtype).min)  # 0 * -inf would be nan
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:

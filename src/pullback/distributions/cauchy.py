@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.distributions import constraints
 from pullback.distributions.distribution import Distribution, as_batch_shape
 from pullback.distributions.utils import broadcast_all
@@ -55,10 +55,10 @@ class Cauchy(Distribution):
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)
-        return F.atan((value - self.loc) / self.scale) / math.pi + 0.5
+        return functions.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Any) -> Tensor:
-        return F.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+        return functions.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.backend.dtype import bool_, finfo
 from pullback.tensor.tensor import Tensor
 
@@ -242,7 +241,7 @@ class _Simplex(Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        return F.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        return functions.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
 class _Multinomial(Constraint):
@@ -278,7 +277,7 @@ class _CorrCholesky(Constraint):
     def check(self, value: Tensor) -> Tensor:
         # Ten ulps for each entry of a row.
         tolerance = finfo(value.dtype).eps * value.size(-1) * 10
-        row_norm = F.linalg_norm(value.detach(), dim=-1)
+        row_norm = functions.linalg_norm(value.detach(), dim=-1)
         has_unit_rows = (row_norm - 1.0).abs().le(tolerance).all(dim=-1)
         return lower_cholesky.check(value) & has_unit_rows
 
@@ -296,7 +295,7 @@ class _Symmetric(_Square):
         is_square = super().check(value)
         if not is_square.all():
             return is_square
-        return F.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+        return functions.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
 
 
 class _PositiveSemidefinite(_Symmetric):
@@ -304,7 +303,7 @@ class _PositiveSemidefinite(_Symmetric):
         is_symmetric = super().check(value)
         if not is_symmetric.all():
             return is_symmetric
-        return F.linalg_eigvalsh(value).ge(0).all(-1)
+        return functions.linalg_eigvalsh(value).ge(0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
@@ -312,7 +311,7 @@ class _PositiveDefinite(_Symmetric):
         is_symmetric = super().check(value)
         if not is_symmetric.all():
             return is_symmetric
-        return F.linalg_cholesky_ex(value)[1].eq(0)
+        return functions.linalg_cholesky_ex(value)[1].eq(0)
 
 
 class _Joined(Constraint):
@@ -338,7 +337,7 @@ class _Cat(_Joined):
 
     def check(self, value: Tensor) -> Tensor:
         parts = value.split(self.lengths, self.dim)
-        return F.cat([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
+        return functions.cat([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
 
 
 class _Stack(_Joined):
@@ -354,7 +353,7 @@ class _Stack(_Joined):
 
     def check(self, value: Tensor) -> Tensor:
         parts = value.unbind(self.dim)
-        return F.stack([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
+        return functions.stack([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
 
 
 def _all_entries(mask: Tensor) -> Tensor:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
@@ -49,42 +48,46 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         super().__init__(as_batch_shape(self._param, logits if probs is None else probs), validate_args=validate_args)
 
     def _outside_unstable_region(self) -> Tensor:
-        return F.logical_or(F.le(self.probs, self._lims[0]), F.gt(self.probs, self._lims[1]))
+        return functions.logical_or(functions.le(self.probs, self._lims[0]), functions.gt(self.probs, self._lims[1]))
 
     def _cut_probs(self) -> Tensor:
-        return F.where(self._outside_unstable_region(), self.probs, self._lims[0] * creation.ones_like(self.probs))
+        return functions.where(
+            self._outside_unstable_region(), self.probs, self._lims[0] * creation.ones_like(self.probs)
+        )
 
     def _cont_bern_log_norm(self) -> Tensor:
         cut = self._cut_probs()
-        is_low = F.le(cut, 0.5)
-        below_half = F.where(is_low, cut, creation.zeros_like(cut))
-        above_half = F.where(F.ge(cut, 0.5), cut, creation.ones_like(cut))
-        log_norm = F.log(F.abs(F.log1p(-cut) - F.log(cut))) - F.where(
-            is_low, F.log1p(-2.0 * below_half), F.log(2.0 * above_half - 1.0)
+        is_low = functions.le(cut, 0.5)
+        below_half = functions.where(is_low, cut, creation.zeros_like(cut))
+        above_half = functions.where(functions.ge(cut, 0.5), cut, creation.ones_like(cut))
+        log_norm = functions.log(functions.abs(functions.log1p(-cut) - functions.log(cut))) - functions.where(
+            is_low, functions.log1p(-2.0 * below_half), functions.log(2.0 * above_half - 1.0)
         )
-        x = F.pow(self.probs - 0.5, 2)
+        x = functions.pow(self.probs - 0.5, 2)
         taylor = math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x
-        return F.where(self._outside_unstable_region(), log_norm, taylor)
+        return functions.where(self._outside_unstable_region(), log_norm, taylor)
 
     @property
     def mean(self) -> Tensor:
         cut = self._cut_probs()
-        mean = cut / (2.0 * cut - 1.0) + 1.0 / (F.log1p(-cut) - F.log(cut))
+        mean = cut / (2.0 * cut - 1.0) + 1.0 / (functions.log1p(-cut) - functions.log(cut))
         x = self.probs - 0.5
-        taylor = 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * F.pow(x, 2)) * x
-        return F.where(self._outside_unstable_region(), mean, taylor)
+        taylor = 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * functions.pow(x, 2)) * x
+        return functions.where(self._outside_unstable_region(), mean, taylor)
 
     @property
     def stddev(self) -> Tensor:
-        return F.sqrt(self.variance)
+        return functions.sqrt(self.variance)
 
     @property
     def variance(self) -> Tensor:
         cut = self._cut_probs()
-        variance = cut * (cut - 1.0) / F.pow(1.0 - 2.0 * cut, 2) + 1.0 / F.pow(F.log1p(-cut) - F.log(cut), 2)
-        x = F.pow(self.probs - 0.5, 2)
+        variance = cut * (cut - 1.0) / functions.pow(1.0 - 2.0 * cut, 2) + 1.0 / functions.pow(
+            functions.log1p(-cut) - functions.log(cut), 2
+        )
+        x = functions.pow(self.probs - 0.5, 2)
         taylor = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
-        return F.where(self._outside_unstable_region(), variance, taylor)
+        return functions.where(self._outside_unstable_region(), variance, taylor)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -92,7 +95,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return self.icdf(F.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
+        return self.icdf(functions.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
@@ -102,18 +105,20 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)
         cut = self._cut_probs()
-        inside = (F.pow(cut, value) * F.pow(1.0 - cut, 1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
-        unbounded = F.where(self._outside_unstable_region(), inside, value)
-        upper = F.where(F.ge(value, 1.0), creation.ones_like(unbounded), unbounded)
-        return F.where(F.le(value, 0.0), creation.zeros_like(unbounded), upper)
+        inside = (functions.pow(cut, value) * functions.pow(1.0 - cut, 1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
+        unbounded = functions.where(self._outside_unstable_region(), inside, value)
+        upper = functions.where(functions.ge(value, 1.0), creation.ones_like(unbounded), unbounded)
+        return functions.where(functions.le(value, 0.0), creation.zeros_like(unbounded), upper)
 
     def icdf(self, value: Any) -> Tensor:
         cut = self._cut_probs()
-        numerator = F.log1p(-cut + value * (2.0 * cut - 1.0)) - F.log1p(-cut)
-        return F.where(self._outside_unstable_region(), numerator / (F.log(cut) - F.log1p(-cut)), value)
+        numerator = functions.log1p(-cut + value * (2.0 * cut - 1.0)) - functions.log1p(-cut)
+        return functions.where(
+            self._outside_unstable_region(), numerator / (functions.log(cut) - functions.log1p(-cut)), value
+        )
 
     def entropy(self) -> Tensor:
-        log_zero, log_one = F.log1p(-self.probs), F.log(self.probs)
+        log_zero, log_one = functions.log1p(-self.probs), functions.log(self.probs)
         return self.mean * (log_zero - log_one) - self._cont_bern_log_norm() - log_zero
 
     @property
@@ -121,8 +126,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return (self.logits,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
-        is_outside = F.logical_or(F.le(x, self._lims[0] - 0.5), F.gt(x, self._lims[1] - 0.5))
-        cut = F.where(is_outside, x, (self._lims[0] - 0.5) * creation.ones_like(x))
-        log_norm = F.log(F.abs(F.expm1(cut))) - F.log(F.abs(cut))
-        taylor = 0.5 * x + F.pow(x, 2) / 24.0 - F.pow(x, 4) / 2880.0
-        return F.where(is_outside, log_norm, taylor)
+        is_outside = functions.logical_or(functions.le(x, self._lims[0] - 0.5), functions.gt(x, self._lims[1] - 0.5))
+        cut = functions.where(is_outside, x, (self._lims[0] - 0.5) * creation.ones_like(x))
+        log_norm = functions.log(functions.abs(functions.expm1(cut))) - functions.log(functions.abs(cut))
+        taylor = 0.5 * x + functions.pow(x, 2) / 24.0 - functions.pow(x, 4) / 2880.0
+        return functions.where(is_outside, log_norm, taylor)

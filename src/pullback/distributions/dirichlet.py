@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.function import Function, once_differentiable
 from pullback.distributions import constraints
 from pullback.distributions.exp_family import ExponentialFamily
@@ -67,9 +67,9 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         return (
-            F.xlogy(self.concentration - 1.0, value).sum(-1)
-            + F.lgamma(self.concentration.sum(-1))
-            - F.lgamma(self.concentration).sum(-1)
+            functions.xlogy(self.concentration - 1.0, value).sum(-1)
+            + functions.lgamma(self.concentration.sum(-1))
+            - functions.lgamma(self.concentration).sum(-1)
         )
 
     @property
@@ -94,10 +94,10 @@ class Dirichlet(ExponentialFamily):
         k = self.concentration.size(-1)
         total = self.concentration.sum(-1)
         return (
-            F.lgamma(self.concentration).sum(-1)
-            - F.lgamma(total)
-            - (k - total) * F.digamma(total)
-            - ((self.concentration - 1.0) * F.digamma(self.concentration)).sum(-1)
+            functions.lgamma(self.concentration).sum(-1)
+            - functions.lgamma(total)
+            - (k - total) * functions.digamma(total)
+            - ((self.concentration - 1.0) * functions.digamma(self.concentration)).sum(-1)
         )
 
     @property
@@ -105,4 +105,4 @@ class Dirichlet(ExponentialFamily):
         return (self.concentration,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
-        return x.lgamma().sum(-1) - F.lgamma(x.sum(-1))
+        return x.lgamma().sum(-1) - functions.lgamma(x.sum(-1))

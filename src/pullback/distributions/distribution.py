@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.utils import lazy_property
@@ -169,7 +168,7 @@ class Distribution:
 
     def perplexity(self) -> Tensor:
         """The exponential of the entropy."""
-        return F.exp(self.entropy())
+        return functions.exp(self.entropy())
 
     def _extended_shape(self, sample_shape: Shape = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))

@@ -6,8 +6,7 @@ import math
 from numbers import Number
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
@@ -39,10 +38,10 @@ class ExpTransform(Transform):
     __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
-        return F.exp(x)
+        return functions.exp(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return F.log(y)
+        return functions.log(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x
@@ -116,7 +115,7 @@ class SigmoidTransform(Transform):
 
     def _call(self, x: Tensor) -> Tensor:
         limits = finfo(x.dtype)
-        return F.clamp(F.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+        return functions.clamp(functions.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
     def _inverse(self, y: Tensor) -> Tensor:
         limits = finfo(y.dtype)
@@ -124,7 +123,7 @@ class SigmoidTransform(Transform):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return -F.softplus(-x) - F.softplus(x)
+        return -functions.softplus(-x) - functions.softplus(x)
 
 
 class SoftplusTransform(Transform):
@@ -141,13 +140,13 @@ class SoftplusTransform(Transform):
     __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
-        return F.softplus(x)
+        return functions.softplus(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return -F.softplus(-x)
+        return -functions.softplus(-x)
 
 
 class TanhTransform(Transform):
@@ -174,11 +173,11 @@ class TanhTransform(Transform):
         return x.tanh()
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return F.atanh(y)
+        return functions.atanh(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         # log(1 - tanh(x)**2) without the cancellation.
-        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
+        return 2.0 * (math.log(2.0) - x - functions.softplus(-2.0 * x))
 
 
 class AbsTransform(Transform):
@@ -253,7 +252,7 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if isinstance(self.scale, Tensor):
-            result = F.log(F.abs(self.scale))
+            result = functions.log(functions.abs(self.scale))
         else:
             result = creation.full_like(x, math.log(abs(self.scale)))
         shape = x.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.differentiation import grad
 from pullback.distributions.distribution import Distribution
 from pullback.tensor.tensor import Tensor
@@ -36,4 +36,4 @@ class ExponentialFamily(Distribution):
         result = result + log_normalizer
         for parameter, gradient in zip(natural, gradients, strict=True):
             result = result - (parameter * gradient).reshape((*self._batch_shape, -1)).sum(-1)
-        return F.clone(result)
+        return functions.clone(result)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
 from pullback.distributions.exp_family import ExponentialFamily
@@ -60,17 +59,17 @@ class Exponential(ExponentialFamily):
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)
-        return 1 - F.exp(-self.rate * value)
+        return 1 - functions.exp(-self.rate * value)
 
     def icdf(self, value: Any) -> Tensor:
-        return -F.log1p(-value) / self.rate
+        return -functions.log1p(-value) / self.rate
 
     def entropy(self) -> Tensor:
-        return 1.0 - F.log(self.rate)
+        return 1.0 - functions.log(self.rate)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (-self.rate,)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
-        return -F.log(-x)
+        return -functions.log(-x)

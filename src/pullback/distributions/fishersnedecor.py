@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
 from pullback.distributions.distribution import Distribution, as_batch_shape
@@ -63,5 +63,5 @@ class FisherSnedecor(Distribution):
         half1, half2 = self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
         log_beta = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
-        powers = half1 * ratio.log() + (half1 - 1) * F.log(value)
-        return log_beta + powers - (half1 + half2) * F.log1p(ratio * value)
+        powers = half1 * ratio.log() + (half1 - 1) * functions.log(value)
+        return log_beta + powers - (half1 + half2) * functions.log1p(ratio * value)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
@@ -55,23 +54,23 @@ class Gamma(ExponentialFamily):
         value = creation.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         self._check_sample(value)
         return (
-            F.xlogy(self.concentration, self.rate)
-            + F.xlogy(self.concentration - 1, value)
+            functions.xlogy(self.concentration, self.rate)
+            + functions.xlogy(self.concentration - 1, value)
             - self.rate * value
-            - F.lgamma(self.concentration)
+            - functions.lgamma(self.concentration)
         )
 
     def entropy(self) -> Tensor:
         a = self.concentration
-        return a - F.log(self.rate) + F.lgamma(a) + (1.0 - a) * F.digamma(a)
+        return a - functions.log(self.rate) + functions.lgamma(a) + (1.0 - a) * functions.digamma(a)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.concentration - 1, -self.rate)
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
-        return F.lgamma(x + 1) + (x + 1) * F.log(-y.reciprocal())
+        return functions.lgamma(x + 1) + (x + 1) * functions.log(-y.reciprocal())
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)
-        return F.igamma(self.concentration, self.rate * value)
+        return functions.igamma(self.concentration, self.rate * value)

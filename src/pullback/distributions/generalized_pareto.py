@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
 from pullback.distributions.distribution import Distribution, as_batch_shape
@@ -29,64 +28,64 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Constraint:
-        upper = F.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
+        upper = functions.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
 
     def _is_exponential(self) -> tuple[Tensor, Tensor]:
         """Where the concentration is zero, and a concentration that may be divided by."""
-        is_zero = F.isclose(self.concentration, self.concentration.new_zeros(()))
-        return is_zero, F.where(is_zero, creation.ones_like(self.concentration), self.concentration)
+        is_zero = functions.isclose(self.concentration, self.concentration.new_zeros(()))
+        return is_zero, functions.where(is_zero, creation.ones_like(self.concentration), self.concentration)
 
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return self.icdf(F.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+        return self.icdf(functions.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         z = self._z(value)
         is_zero, concentration = self._is_exponential()
         y = 1 / concentration + creation.ones_like(z)
-        tail = F.where(y == 0, y, y * F.log1p(concentration * z))
-        return -F.log(self.scale) - F.where(is_zero, z, tail)
+        tail = functions.where(y == 0, y, y * functions.log1p(concentration * z))
+        return -functions.log(self.scale) - functions.where(is_zero, z, tail)
 
     def log_survival_function(self, value: Any) -> Tensor:
         """The logarithm of the probability of more than `value`."""
         self._check_sample(value)
         z = self._z(value)
         is_zero, concentration = self._is_exponential()
-        return F.where(is_zero, -z, -F.log1p(concentration * z) / concentration)
+        return functions.where(is_zero, -z, -functions.log1p(concentration * z) / concentration)
 
     def log_cdf(self, value: Any) -> Tensor:
         """The logarithm of the cumulative probability."""
-        return F.log1p(-F.exp(self.log_survival_function(value)))
+        return functions.log1p(-functions.exp(self.log_survival_function(value)))
 
     def cdf(self, value: Any) -> Tensor:
-        return F.exp(self.log_cdf(value))
+        return functions.exp(self.log_cdf(value))
 
     def icdf(self, value: Any) -> Tensor:
         is_zero, concentration = self._is_exponential()
-        log_survival = F.log1p(-value)
-        power = self.loc + self.scale / concentration * F.expm1(-concentration * log_survival)
-        return F.where(is_zero, self.loc - self.scale * log_survival, power)
+        log_survival = functions.log1p(-value)
+        power = self.loc + self.scale / concentration * functions.expm1(-concentration * log_survival)
+        return functions.where(is_zero, self.loc - self.scale * log_survival, power)
 
     @property
     def mean(self) -> Tensor:
         is_finite = self.concentration < 1
-        concentration = F.where(is_finite, self.concentration, 0.5)
-        return F.where(is_finite, self.loc + self.scale / (1 - concentration), math.nan)
+        concentration = functions.where(is_finite, self.concentration, 0.5)
+        return functions.where(is_finite, self.loc + self.scale / (1 - concentration), math.nan)
 
     @property
     def variance(self) -> Tensor:
         is_finite = self.concentration < 0.5
-        concentration = F.where(is_finite, self.concentration, 0.25)
+        concentration = functions.where(is_finite, self.concentration, 0.25)
         variance = self.scale**2 / ((1 - concentration) ** 2 * (1 - 2 * concentration))
-        return F.where(is_finite, variance, math.nan)
+        return functions.where(is_finite, variance, math.nan)
 
     def entropy(self) -> Tensor:
-        return (F.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
+        return (functions.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
 
     @property
     def mode(self) -> Tensor:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.cauchy import Cauchy
 from pullback.distributions.distribution import of_base
@@ -45,7 +44,7 @@ class HalfCauchy(TransformedDistribution):
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         value = creation.as_tensor(value, dtype=self.base_dist.scale.dtype, device=self.base_dist.scale.device)
-        return F.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+        return functions.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)

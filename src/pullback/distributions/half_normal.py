@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.distribution import of_base
 from pullback.distributions.normal import Normal
@@ -51,7 +50,7 @@ class HalfNormal(TransformedDistribution):
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
-        return F.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+        return functions.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)

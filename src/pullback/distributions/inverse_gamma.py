@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.distributions import constraints
 from pullback.distributions.distribution import of_base
 from pullback.distributions.gamma import Gamma
@@ -34,7 +34,7 @@ class InverseGamma(TransformedDistribution):
     @property
     def mean(self) -> Tensor:
         result = self.rate / (self.concentration - 1)
-        return F.where(self.concentration > 1, result, float("inf"))
+        return functions.where(self.concentration > 1, result, float("inf"))
 
     @property
     def mode(self) -> Tensor:
@@ -43,7 +43,7 @@ class InverseGamma(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         result = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
-        return F.where(self.concentration > 2, result, float("inf"))
+        return functions.where(self.concentration > 2, result, float("inf"))
 
     def entropy(self) -> Tensor:
         a = self.concentration

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
 from pullback.distributions.transform import Transform
@@ -58,10 +58,12 @@ class CatTransform(Transform):
         return x.split(self.lengths, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return F.cat([t(part) for t, part in zip(self.transforms, self._parts(x, "x"), strict=True)], self.dim)
+        return functions.cat([t(part) for t, part in zip(self.transforms, self._parts(x, "x"), strict=True)], self.dim)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return F.cat([t.inv(part) for t, part in zip(self.transforms, self._parts(y, "y"), strict=True)], self.dim)
+        return functions.cat(
+            [t.inv(part) for t, part in zip(self.transforms, self._parts(y, "y"), strict=True)], self.dim
+        )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         terms = []
@@ -70,7 +72,7 @@ class CatTransform(Transform):
             terms.append(_sum_rightmost(term, self.event_dim - t.event_dim))
         dim = self.dim if self.dim < 0 else self.dim - x.ndim
         dim = dim + self.event_dim
-        return F.cat(terms, dim) if dim < 0 else _total(terms)
+        return functions.cat(terms, dim) if dim < 0 else _total(terms)
 
     @property
     def bijective(self) -> bool:
@@ -118,14 +120,18 @@ class StackTransform(Transform):
         return x.unbind(self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return F.stack([t(part) for t, part in zip(self.transforms, self._slices(x, "x"), strict=True)], self.dim)
+        return functions.stack(
+            [t(part) for t, part in zip(self.transforms, self._slices(x, "x"), strict=True)], self.dim
+        )
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return F.stack([t.inv(part) for t, part in zip(self.transforms, self._slices(y, "y"), strict=True)], self.dim)
+        return functions.stack(
+            [t.inv(part) for t, part in zip(self.transforms, self._slices(y, "y"), strict=True)], self.dim
+        )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         pairs = zip(self.transforms, self._slices(x, "x"), self._slices(y, "y"), strict=True)
-        return F.stack([t.log_abs_det_jacobian(x_part, y_part) for t, x_part, y_part in pairs], self.dim)
+        return functions.stack([t.log_abs_det_jacobian(x_part, y_part) for t, x_part, y_part in pairs], self.dim)
 
     @property
     def bijective(self) -> bool:

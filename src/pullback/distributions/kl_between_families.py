@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions.bernoulli import Bernoulli
 from pullback.distributions.beta import Beta
 from pullback.distributions.binomial import Binomial
@@ -57,7 +56,7 @@ def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
 
 @register_kl(Beta, ContinuousBernoulli)
 def _beta_continuous_bernoulli(p: Beta, q: ContinuousBernoulli) -> Tensor:
-    return -p.entropy() - p.mean * q.logits - F.log1p(-q.probs) - q._cont_bern_log_norm()
+    return -p.entropy() - p.mean * q.logits - functions.log1p(-q.probs) - q._cont_bern_log_norm()
 
 
 @register_kl(Beta, Exponential)
@@ -91,13 +90,13 @@ def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
 
 @register_kl(ContinuousBernoulli, Exponential)
 def _continuous_bernoulli_exponential(p: ContinuousBernoulli, q: Exponential) -> Tensor:
-    return -p.entropy() - F.log(q.rate) + q.rate * p.mean
+    return -p.entropy() - functions.log(q.rate) + q.rate * p.mean
 
 
 @register_kl(ContinuousBernoulli, Normal)
 def _continuous_bernoulli_normal(p: ContinuousBernoulli, q: Normal) -> Tensor:
-    constant = 0.5 * (math.log(2.0 * pi) + F.square(q.loc / q.scale)) + F.log(q.scale)
-    quadratic = (p.variance + F.square(p.mean) - 2.0 * q.loc * p.mean) / (2.0 * F.square(q.scale))
+    constant = 0.5 * (math.log(2.0 * pi) + functions.square(q.loc / q.scale)) + functions.log(q.scale)
+    quadratic = (p.variance + functions.square(p.mean) - 2.0 * q.loc * p.mean) / (2.0 * functions.square(q.scale))
     return -p.entropy() + constant + quadratic
 
 
@@ -105,21 +104,25 @@ def _continuous_bernoulli_normal(p: ContinuousBernoulli, q: Normal) -> Tensor:
 def _continuous_bernoulli_uniform(p: ContinuousBernoulli, q: Uniform) -> Tensor:
     # PyTorch counts bounds that touch 0 or 1 as outside.
     result = -p.entropy() + (q.high - q.low).log()
-    return F.where(F.logical_or(F.ge(q.low, 0.0), F.le(q.high, 1.0)), creation.full_like(result, inf), result)
+    return functions.where(
+        functions.logical_or(functions.ge(q.low, 0.0), functions.le(q.high, 1.0)),
+        creation.full_like(result, inf),
+        result,
+    )
 
 
 @register_kl(Exponential, Gamma)
 def _exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
     ratio = q.rate / p.rate
     shape = q.concentration.lgamma() + q.concentration * euler_constant
-    return -q.concentration * F.log(ratio) + ratio + shape - (1 + euler_constant)
+    return -q.concentration * functions.log(ratio) + ratio + shape - (1 + euler_constant)
 
 
 @register_kl(Exponential, Gumbel)
 def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
     product = p.rate * q.scale
     offset = q.loc / q.scale
-    return product.log() - 1 - offset + F.exp(offset) * product / (product + 1) + product.reciprocal()
+    return product.log() - 1 - offset + functions.exp(offset) * product / (product + 1) + product.reciprocal()
 
 
 @register_kl(Exponential, Normal)
@@ -127,7 +130,7 @@ def _exponential_normal(p: Exponential, q: Normal) -> Tensor:
     variance = q.scale.pow(2)
     rate_squared = p.rate.pow(2)
     quadratic = rate_squared.reciprocal() - q.loc / p.rate + q.loc.pow(2) * 0.5
-    return 0.5 * F.log(rate_squared * variance * 2 * pi) - 1 + quadratic / variance
+    return 0.5 * functions.log(rate_squared * variance * 2 * pi) - 1 + quadratic / variance
 
 
 @register_kl(Gamma, Exponential)
@@ -140,7 +143,7 @@ def _gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
     product = p.rate * q.scale
     offset = q.loc / q.scale
     shape = (p.concentration - 1) * p.concentration.digamma() - p.concentration.lgamma() - p.concentration
-    tail = F.exp(offset) * (1 + product.reciprocal()).pow(-p.concentration) - offset
+    tail = functions.exp(offset) * (1 + product.reciprocal()).pow(-p.concentration) - offset
     return shape + product.log() + p.concentration / product + tail
 
 
@@ -149,7 +152,7 @@ def _gamma_normal(p: Gamma, q: Normal) -> Tensor:
     variance = q.scale.pow(2)
     rate_squared = p.rate.pow(2)
     shape = (
-        0.5 * F.log(rate_squared * variance * 2 * pi)
+        0.5 * functions.log(rate_squared * variance * 2 * pi)
         - p.concentration
         - p.concentration.lgamma()
         + (p.concentration - 1) * p.concentration.digamma()
@@ -170,14 +173,14 @@ def _laplace_normal(p: Laplace, q: Normal) -> Tensor:
     variance = q.scale.pow(2)
     ratio = p.scale.pow(2) / variance
     distance = 0.5 * p.loc.pow(2) - p.loc * q.loc + 0.5 * q.loc.pow(2)
-    return -0.5 * F.log(2 * ratio / pi) + ratio + distance / variance - 1
+    return -0.5 * functions.log(2 * ratio / pi) + ratio + distance / variance - 1
 
 
 @register_kl(Normal, Gumbel)
 def _normal_gumbel(p: Normal, q: Gumbel) -> Tensor:
     own, offset = p.loc / q.scale, q.loc / q.scale
     variance_ratio = (p.scale / q.scale).pow(2)
-    tail = F.exp(-own + 0.5 * variance_ratio + offset)
+    tail = functions.exp(-own + 0.5 * variance_ratio + offset)
     return -variance_ratio.log() * 0.5 + own - offset + tail - 0.5 * (1 + math.log(2 * pi))
 
 
@@ -185,9 +188,9 @@ def _normal_gumbel(p: Normal, q: Gumbel) -> Tensor:
 def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
     difference = p.loc - q.loc
     standard = difference / p.scale
-    mean_distance = math.sqrt(2 / pi) * p.scale * F.exp(-0.5 * standard.pow(2))
-    mean_distance = mean_distance + difference * F.erf(math.sqrt(0.5) * standard)
-    return -F.log(p.scale / q.scale) + mean_distance / q.scale - 0.5 * (1 + math.log(0.5 * pi))
+    mean_distance = math.sqrt(2 / pi) * p.scale * functions.exp(-0.5 * standard.pow(2))
+    mean_distance = mean_distance + difference * functions.erf(math.sqrt(0.5) * standard)
+    return -functions.log(p.scale / q.scale) + mean_distance / q.scale - 0.5 * (1 + math.log(0.5 * pi))
 
 
 @register_kl(Pareto, Exponential)
@@ -224,7 +227,9 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
     mean_log = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
     mean_log_rest = (_x_log_x(1 - p.high) - _x_log_x(1 - p.low) + width) / width
     log_beta = q.concentration1.lgamma() + q.concentration0.lgamma() - (q.concentration1 + q.concentration0).lgamma()
-    result = (q.concentration0 - 1) * mean_log_rest + log_beta - F.log(width) - (q.concentration1 - 1) * mean_log
+    result = (
+        (q.concentration0 - 1) * mean_log_rest + log_beta - functions.log(width) - (q.concentration1 - 1) * mean_log
+    )
     result[(p.high > 1.0) | (p.low < 0.0)] = inf
     return result
 
@@ -232,8 +237,12 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
 @register_kl(Uniform, ContinuousBernoulli)
 def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
     # PyTorch counts bounds that touch 0 or 1 as outside.
-    result = -p.entropy() - p.mean * q.logits - F.log1p(-q.probs) - q._cont_bern_log_norm()
-    return F.where(F.logical_or(F.ge(p.high, 1.0), F.le(p.low, 0.0)), creation.full_like(result, inf), result)
+    result = -p.entropy() - p.mean * q.logits - functions.log1p(-q.probs) - q._cont_bern_log_norm()
+    return functions.where(
+        functions.logical_or(functions.ge(p.high, 1.0), functions.le(p.low, 0.0)),
+        creation.full_like(result, inf),
+        result,
+    )
 
 
 @register_kl(Uniform, Exponential)
@@ -257,7 +266,7 @@ def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
 def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
     common = q.scale / (p.high - p.low)
     high, low = (p.high - q.loc) / q.scale, (p.low - q.loc) / q.scale
-    return common.log() + 0.5 * (high + low) - common * (F.exp(-high) - F.exp(-low))
+    return common.log() + 0.5 * (high + low) - common * (functions.exp(-high) - functions.exp(-low))
 
 
 @register_kl(Uniform, Normal)

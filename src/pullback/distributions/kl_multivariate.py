@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pullback.functions as F
+from pullback import functions
 from pullback.distributions.kl import register_kl
 from pullback.distributions.lowrank_multivariate_normal import (
     LowRankMultivariateNormal,
@@ -46,7 +46,7 @@ def _distance(p: MultivariateNormal | LowRank, q: MultivariateNormal | LowRank) 
 def _woodbury_root(q: LowRank) -> Tensor:
     """A with q's precision D**-1 - A.T A."""
     scaled = q._unbroadcasted_cov_factor.mT / q._unbroadcasted_cov_diag.unsqueeze(-2)
-    return F.linalg_solve_triangular(q._capacitance_tril, scaled, upper=False)
+    return functions.linalg_solve_triangular(q._capacitance_tril, scaled, upper=False)
 
 
 def _assemble(p: MultivariateNormal | LowRank, q: MultivariateNormal | LowRank, trace: Tensor) -> Tensor:
@@ -80,13 +80,13 @@ def _solved_trace(q: MultivariateNormal, factor: Tensor) -> Tensor:
     batch = broadcast_shapes(q._unbroadcasted_scale_tril.shape[:-2], factor.shape[:-2])
     left = q._unbroadcasted_scale_tril.expand((*batch, -1, -1))
     right = factor.expand((*batch, -1, -1))
-    return _trace_of_square(F.linalg_solve_triangular(left, right, upper=False))
+    return _trace_of_square(functions.linalg_solve_triangular(left, right, upper=False))
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 def _low_rank_full(p: LowRank, q: MultivariateNormal) -> Tensor:
     _check_events(p, q)
-    diagonal = F.diag_embed(p._unbroadcasted_cov_diag.sqrt())
+    diagonal = functions.diag_embed(p._unbroadcasted_cov_diag.sqrt())
     return _assemble(p, q, _solved_trace(q, p._unbroadcasted_cov_factor) + _solved_trace(q, diagonal))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.differentiation import grad
 from pullback.distributions.bernoulli import Bernoulli
 from pullback.distributions.beta import Beta
@@ -37,10 +37,10 @@ inf = math.inf
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
-    ones = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
+    ones = p.probs * (functions.softplus(-q.logits) - functions.softplus(-p.logits))
     ones[q.probs == 0] = inf
     ones[p.probs == 0] = 0
-    zeros = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
+    zeros = (1 - p.probs) * (functions.softplus(q.logits) - functions.softplus(p.logits))
     zeros[q.probs == 1] = inf
     zeros[p.probs == 1] = 0
     return ones + zeros
@@ -52,9 +52,9 @@ def _beta(p: Beta, q: Beta) -> Tensor:
     sum_q = q.concentration1 + q.concentration0
     log_beta_q = q.concentration1.lgamma() + q.concentration0.lgamma() + sum_p.lgamma()
     log_beta_p = p.concentration1.lgamma() + p.concentration0.lgamma() + sum_q.lgamma()
-    ones = (p.concentration1 - q.concentration1) * F.digamma(p.concentration1)
-    zeros = (p.concentration0 - q.concentration0) * F.digamma(p.concentration0)
-    return log_beta_q - log_beta_p + ones + zeros + (sum_q - sum_p) * F.digamma(sum_p)
+    ones = (p.concentration1 - q.concentration1) * functions.digamma(p.concentration1)
+    zeros = (p.concentration0 - q.concentration0) * functions.digamma(p.concentration0)
+    return log_beta_q - log_beta_p + ones + zeros + (sum_q - sum_p) * functions.digamma(sum_p)
 
 
 @register_kl(Binomial, Binomial)
@@ -76,8 +76,8 @@ def _categorical(p: Categorical, q: Categorical) -> Tensor:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    own = p._cont_bern_log_norm() + F.log1p(-p.probs)
-    other = -q._cont_bern_log_norm() - F.log1p(-q.probs)
+    own = p._cont_bern_log_norm() + functions.log1p(-p.probs)
+    other = -q._cont_bern_log_norm() - functions.log1p(-q.probs)
     return p.mean * (p.logits - q.logits) + own + other
 
 
@@ -117,8 +117,8 @@ def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Tensor:
     rates = q.concentration * (p.rate / q.rate).log()
-    normalizers = F.lgamma(q.concentration) - F.lgamma(p.concentration)
-    slopes = (p.concentration - q.concentration) * F.digamma(p.concentration)
+    normalizers = functions.lgamma(q.concentration) - functions.lgamma(p.concentration)
+    slopes = (p.concentration - q.concentration) * functions.digamma(p.concentration)
     return rates + normalizers + slopes + (q.rate - p.rate) * (p.concentration / p.rate)
 
 
@@ -126,13 +126,13 @@ def _gamma(p: Gamma, q: Gamma) -> Tensor:
 def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio = p.scale / q.scale
     own, other = p.loc / q.scale, q.loc / q.scale
-    tail = F.exp(other + (1 + ratio).lgamma() - own)
+    tail = functions.exp(other + (1 + ratio).lgamma() - own)
     return -ratio.log() - other + own + ratio * euler_constant + tail - (1 + euler_constant)
 
 
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
-    return -p.entropy() - F.log1p(-q.probs) / p.probs - q.logits
+    return -p.entropy() - functions.log1p(-q.probs) / p.probs - q.logits
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -144,7 +144,7 @@ def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
 def _laplace(p: Laplace, q: Laplace) -> Tensor:
     ratio = p.scale / q.scale
     distance = (p.loc - q.loc).abs()
-    return -ratio.log() + distance / q.scale + ratio * F.exp(-distance / p.scale) - 1
+    return -ratio.log() + distance / q.scale + ratio * functions.exp(-distance / p.scale) - 1
 
 
 @register_kl(Normal, Normal)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import AffineTransform, PowerTransform
@@ -19,8 +18,8 @@ __all__ = ["Kumaraswamy"]
 def _moment(a: Tensor, b: Tensor, n: int) -> Tensor:
     """The n-th moment: b B(1 + n / a, b)."""
     first = 1 + n / a
-    log_beta = F.lgamma(first) + F.lgamma(b) - F.lgamma(first + b)
-    return b * F.exp(log_beta)
+    log_beta = functions.lgamma(first) + functions.lgamma(b) - functions.lgamma(first + b)
+    return b * functions.exp(log_beta)
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -59,10 +58,10 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return _moment(self.concentration1, self.concentration0, 2) - F.pow(self.mean, 2)
+        return _moment(self.concentration1, self.concentration0, 2) - functions.pow(self.mean, 2)
 
     def entropy(self) -> Tensor:
         t1 = 1 - self.concentration1.reciprocal()
         t0 = 1 - self.concentration0.reciprocal()
-        harmonic = F.digamma(self.concentration0 + 1) + euler_constant
-        return t0 + t1 * harmonic - F.log(self.concentration1) - F.log(self.concentration0)
+        harmonic = functions.digamma(self.concentration0 + 1) + euler_constant
+        return t0 + t1 * harmonic - functions.log(self.concentration1) - functions.log(self.concentration0)

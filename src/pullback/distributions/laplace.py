@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
 from pullback.distributions.distribution import Distribution, as_batch_shape
@@ -52,20 +52,20 @@ class Laplace(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         u = self.loc.new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)
-        return self.loc - self.scale * u.sign() * F.log1p(-u.abs())
+        return self.loc - self.scale * u.sign() * functions.log1p(-u.abs())
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
-        return -F.log(2 * self.scale) - F.abs(value - self.loc) / self.scale
+        return -functions.log(2 * self.scale) - functions.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)
         centred = value - self.loc
-        return 0.5 - 0.5 * centred.sign() * F.expm1(-centred.abs() / self.scale)
+        return 0.5 - 0.5 * centred.sign() * functions.expm1(-centred.abs() / self.scale)
 
     def icdf(self, value: Any) -> Tensor:
         term = value - 0.5
-        return self.loc - self.scale * term.sign() * F.log1p(-2 * term.abs())
+        return self.loc - self.scale * term.sign() * functions.log1p(-2 * term.abs())
 
     def entropy(self) -> Tensor:
-        return 1 + F.log(2 * self.scale)
+        return 1 + functions.log(2 * self.scale)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
 from pullback.distributions.beta import Beta
@@ -36,7 +35,7 @@ class LKJCholesky(Distribution):
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         offset = creation.arange(dim - 1, dtype=self.concentration.dtype, device=self.concentration.device)
-        offset = F.cat([offset.new_zeros((1,)), offset])
+        offset = functions.cat([offset.new_zeros((1,)), offset])
         marginal = self.concentration + 0.5 * (dim - 2)
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args=validate_args)
@@ -47,20 +46,22 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         y = self._beta.sample(sample_shape).unsqueeze(-1)
-        normal = F.randn(self._extended_shape(sample_shape), dtype=y.dtype, device=y.device).tril(-1)
+        normal = functions.randn(self._extended_shape(sample_shape), dtype=y.dtype, device=y.device).tril(-1)
         direction = normal / normal.norm(dim=-1, keepdim=True)
         direction[..., 0, :].fill_(0.0)  # the first row has no entries off the diagonal
-        w = F.sqrt(y) * direction
-        diagonal = F.clamp(1 - F.sum(w**2, dim=-1), min=finfo(w.dtype).tiny).sqrt()
-        return w + F.diag_embed(diagonal)
+        w = functions.sqrt(y) * direction
+        diagonal = functions.clamp(1 - functions.sum(w**2, dim=-1), min=finfo(w.dtype).tiny).sqrt()
+        return w + functions.diag_embed(diagonal)
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = creation.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
-        unnormalized = F.sum(order * diagonal.log(), dim=-1)
+        unnormalized = functions.sum(order * diagonal.log(), dim=-1)
         rows = self.dim - 1
         alpha = self.concentration + 0.5 * rows
-        normalizer = 0.5 * rows * math.log(math.pi) + F.mvlgamma(alpha - 0.5, rows) - F.lgamma(alpha) * rows
+        normalizer = (
+            0.5 * rows * math.log(math.pi) + functions.mvlgamma(alpha - 0.5, rows) - functions.lgamma(alpha) * rows
+        )
         return unnormalized - normalizer

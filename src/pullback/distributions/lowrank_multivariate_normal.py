@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.distribution import Distribution
 from pullback.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
@@ -23,7 +22,7 @@ def _plus_identity(matrix: Tensor) -> Tensor:
 
 def _batch_capacitance_tril(W: Tensor, D: Tensor) -> Tensor:
     """The Cholesky factor of I + W.T D**-1 W, the small matrix of the Woodbury identity."""
-    return F.linalg_cholesky(_plus_identity(F.matmul(W.mT / D.unsqueeze(-2), W)))
+    return functions.linalg_cholesky(_plus_identity(functions.matmul(W.mT / D.unsqueeze(-2), W)))
 
 
 def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Tensor:
@@ -92,20 +91,24 @@ class LowRankMultivariateNormal(Distribution):
         """The lower Cholesky factor of the covariance."""
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
-        return self._expanded_matrix(root * F.linalg_cholesky(_plus_identity(F.matmul(scaled, scaled.mT))))
+        return self._expanded_matrix(
+            root * functions.linalg_cholesky(_plus_identity(functions.matmul(scaled, scaled.mT)))
+        )
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
         factor = self._unbroadcasted_cov_factor
-        return self._expanded_matrix(F.matmul(factor, factor.mT) + F.diag_embed(self._unbroadcasted_cov_diag))
+        return self._expanded_matrix(
+            functions.matmul(factor, factor.mT) + functions.diag_embed(self._unbroadcasted_cov_diag)
+        )
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         scaled = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
-        A = F.linalg_solve_triangular(self._capacitance_tril, scaled, upper=False)
-        return self._expanded_matrix(F.diag_embed(self._unbroadcasted_cov_diag.reciprocal()) - A.mT @ A)
+        A = functions.linalg_solve_triangular(self._capacitance_tril, scaled, upper=False)
+        return self._expanded_matrix(functions.diag_embed(self._unbroadcasted_cov_diag.reciprocal()) - A.mT @ A)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.categorical import Categorical
@@ -78,25 +78,25 @@ class MixtureSameFamily(Distribution):
     @property
     def mean(self) -> Tensor:
         probs = self._pad_mixture_dimensions(self.mixture_distribution.probs)
-        return F.sum(probs * self.component_distribution.mean, dim=-1 - self._event_ndims)
+        return functions.sum(probs * self.component_distribution.mean, dim=-1 - self._event_ndims)
 
     @property
     def variance(self) -> Tensor:
         # The law of total variance.
         probs = self._pad_mixture_dimensions(self.mixture_distribution.probs)
-        within = F.sum(probs * self.component_distribution.variance, dim=-1 - self._event_ndims)
+        within = functions.sum(probs * self.component_distribution.variance, dim=-1 - self._event_ndims)
         deviation = (self.component_distribution.mean - self._pad(self.mean)).pow(2.0)
-        return within + F.sum(probs * deviation, dim=-1 - self._event_ndims)
+        return within + functions.sum(probs * deviation, dim=-1 - self._event_ndims)
 
     def cdf(self, x: Any) -> Tensor:
         cdf = self.component_distribution.cdf(self._pad(x))
-        return F.sum(cdf * self.mixture_distribution.probs, dim=-1)
+        return functions.sum(cdf * self.mixture_distribution.probs, dim=-1)
 
     def log_prob(self, x: Any) -> Tensor:
         if self._validate_args:
             self._validate_sample(x)
         log_prob = self.component_distribution.log_prob(self._pad(x))
-        return F.logsumexp(log_prob + F.log_softmax(self.mixture_distribution.logits, dim=-1), dim=-1)
+        return functions.logsumexp(log_prob + functions.log_softmax(self.mixture_distribution.logits, dim=-1), dim=-1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -105,7 +105,7 @@ class MixtureSameFamily(Distribution):
             samples = self.component_distribution.sample(sample_shape)
             index = chosen.reshape((*chosen.shape, *[1] * (self._event_ndims + 1)))
             index = index.expand((*chosen.shape, 1, *self.event_shape))
-            return F.gather(samples, gather_dim, index).squeeze(gather_dim)
+            return functions.gather(samples, gather_dim, index).squeeze(gather_dim)
 
     def _pad(self, x: Tensor) -> Tensor:
         return x.unsqueeze(-1 - self._event_ndims)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.binomial import Binomial
@@ -90,16 +89,16 @@ class Multinomial(Distribution):
 
     def entropy(self) -> Tensor:
         n = self.probs.new_tensor(self.total_count)
-        once = n * self._categorical.entropy() - F.lgamma(n + 1)
+        once = n * self._categorical.entropy() - functions.lgamma(n + 1)
         support = self._binomial.enumerate_support(expand=False)[1:]
-        weights = F.lgamma(support + 1)
-        return once + (F.exp(self._binomial.log_prob(support)) * weights).sum([0, -1])
+        weights = functions.lgamma(support + 1)
+        return once + (functions.exp(self._binomial.log_prob(support)) * weights).sum([0, -1])
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.clone()
-        log_factorial_n = F.lgamma(value.sum(-1) + 1)
-        log_factorial_xs = F.lgamma(value + 1).sum(-1)
+        log_factorial_n = functions.lgamma(value.sum(-1) + 1)
+        log_factorial_xs = functions.lgamma(value + 1).sum(-1)
         logits[(value == 0) & (logits == -inf)] = 0
         return log_factorial_n - log_factorial_xs + (logits * value).sum(-1)

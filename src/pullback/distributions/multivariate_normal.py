@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.distribution import Distribution
 from pullback.distributions.utils import _standard_normal, lazy_property
@@ -18,7 +17,7 @@ __all__ = ["MultivariateNormal"]
 
 def _batch_mv(matrix: Tensor, vector: Tensor) -> Tensor:
     """Multiply a batch of matrices with a batch of vectors."""
-    return F.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
+    return functions.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
 
 
 def _batch_mahalanobis(scale_tril: Tensor, x: Tensor) -> Tensor:
@@ -33,7 +32,7 @@ def _batch_mahalanobis(scale_tril: Tensor, x: Tensor) -> Tensor:
     outer = x.ndim - 1 - batch_ndim
     columns = x.permute((*range(outer, x.ndim), *range(outer)))
     columns = columns.reshape((*x.shape[outer:], -1))
-    solved = F.linalg_solve_triangular(scale_tril, columns, upper=False)
+    solved = functions.linalg_solve_triangular(scale_tril, columns, upper=False)
     norms = solved.pow(2).sum(-2)
     norms = norms.reshape((*norms.shape[:-1], *x.shape[:outer]))
     return norms.permute((*range(batch_ndim, norms.ndim), *range(batch_ndim)))
@@ -41,10 +40,10 @@ def _batch_mahalanobis(scale_tril: Tensor, x: Tensor) -> Tensor:
 
 def _precision_to_scale_tril(precision: Tensor) -> Tensor:
     """The Cholesky factor of a precision's inverse: the flipped factor of the flipped matrix, inverted."""
-    flipped = F.linalg_cholesky(F.flip(precision, (-2, -1)))
-    inverse = F.flip(flipped, (-2, -1)).mT
+    flipped = functions.linalg_cholesky(functions.flip(precision, (-2, -1)))
+    inverse = functions.flip(flipped, (-2, -1)).mT
     identity = creation.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
-    return F.linalg_solve_triangular(inverse, identity, upper=False)
+    return functions.linalg_solve_triangular(inverse, identity, upper=False)
 
 
 class MultivariateNormal(Distribution):
@@ -92,7 +91,7 @@ class MultivariateNormal(Distribution):
         if name == "scale_tril":
             self._unbroadcasted_scale_tril = matrix
         elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = F.linalg_cholesky(matrix)
+            self._unbroadcasted_scale_tril = functions.linalg_cholesky(matrix)
         else:
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
@@ -107,12 +106,14 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance."""
-        return self._expanded_matrix(F.matmul(self._unbroadcasted_scale_tril, self._unbroadcasted_scale_tril.mT))
+        return self._expanded_matrix(
+            functions.matmul(self._unbroadcasted_scale_tril, self._unbroadcasted_scale_tril.mT)
+        )
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        return self._expanded_matrix(F.cholesky_inverse(self._unbroadcasted_scale_tril))
+        return self._expanded_matrix(functions.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.gamma import Gamma
@@ -42,7 +42,7 @@ class NegativeBinomial(ProbsOrLogits):
 
     @property
     def mean(self) -> Tensor:
-        return self.total_count * F.exp(self.logits)
+        return self.total_count * functions.exp(self.logits)
 
     @property
     def mode(self) -> Tensor:
@@ -50,21 +50,21 @@ class NegativeBinomial(ProbsOrLogits):
 
     @property
     def variance(self) -> Tensor:
-        return self.mean / F.sigmoid(-self.logits)
+        return self.mean / functions.sigmoid(-self.logits)
 
     @lazy_property
     def _gamma(self) -> Gamma:
         # The distribution is a Poisson one whose rate is gamma distributed.
-        return Gamma(concentration=self.total_count, rate=F.exp(-self.logits), validate_args=False)
+        return Gamma(concentration=self.total_count, rate=functions.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            return F.poisson(self._gamma.sample(sample_shape))
+            return functions.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
-        unnormalized = self.total_count * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
+        unnormalized = self.total_count * functions.logsigmoid(-self.logits) + value * functions.logsigmoid(self.logits)
         count = self.total_count + value
-        normalizer = -F.lgamma(count) + F.lgamma(1.0 + value) + F.lgamma(self.total_count)
+        normalizer = -functions.lgamma(count) + functions.lgamma(1.0 + value) + functions.lgamma(self.total_count)
         normalizer = normalizer.masked_fill(count == 0.0, 0.0)
         return unnormalized - normalizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
@@ -54,7 +54,7 @@ class Normal(ExponentialFamily):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return F.normal(self.loc.expand(shape), self.scale.expand(shape))
+            return functions.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -68,17 +68,17 @@ class Normal(ExponentialFamily):
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)
-        return 0.5 * (1 + F.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
+        return 0.5 * (1 + functions.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Any) -> Tensor:
-        return self.loc + self.scale * F.erfinv(2 * value - 1) * math.sqrt(2)
+        return self.loc + self.scale * functions.erfinv(2 * value - 1) * math.sqrt(2)
 
     def entropy(self) -> Tensor:
-        return 0.5 + 0.5 * math.log(2 * math.pi) + F.log(self.scale)
+        return 0.5 + 0.5 * math.log(2 * math.pi) + functions.log(self.scale)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal())
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
-        return -0.25 * x.pow(2) / y + 0.5 * F.log(-math.pi / y)
+        return -0.25 * x.pow(2) / y + 0.5 * functions.log(-math.pi / y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape
@@ -47,7 +47,7 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            return F.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            return functions.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
@@ -56,7 +56,7 @@ class Poisson(ExponentialFamily):
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
-        return (F.log(self.rate),)
+        return (functions.log(self.rate),)
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
-        return F.exp(x)
+        return functions.exp(x)

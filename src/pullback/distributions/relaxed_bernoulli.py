@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.distributions import constraints
 from pullback.distributions.distribution import as_batch_shape, of_base
 from pullback.distributions.probs_or_logits import ProbsOrLogits
@@ -35,7 +35,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
-        uniforms = clamp_probs(F.rand(shape, dtype=probs.dtype, device=probs.device))
+        uniforms = clamp_probs(functions.rand(shape, dtype=probs.dtype, device=probs.device))
         odds = uniforms.log() - (-uniforms).log1p() + probs.log() - (-probs).log1p()
         return odds / self.temperature
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.distributions import constraints
 from pullback.distributions.chi2 import Chi2
 from pullback.distributions.distribution import Distribution, as_batch_shape
@@ -58,7 +58,7 @@ class StudentT(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         normal = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
-        standard = normal * F.rsqrt(self._chi2.rsample(sample_shape) / self.df)
+        standard = normal * functions.rsqrt(self._chi2.rsample(sample_shape) / self.df)
         return self.loc + self.scale * standard
 
     def log_prob(self, value: Any) -> Tensor:
@@ -68,12 +68,12 @@ class StudentT(Distribution):
             self.scale.log()
             + 0.5 * self.df.log()
             + 0.5 * math.log(math.pi)
-            + F.lgamma(0.5 * self.df)
-            - F.lgamma(0.5 * (self.df + 1.0))
+            + functions.lgamma(0.5 * self.df)
+            - functions.lgamma(0.5 * (self.df + 1.0))
         )
-        return -0.5 * (self.df + 1.0) * F.log1p(y**2.0 / self.df) - normalizer
+        return -0.5 * (self.df + 1.0) * functions.log1p(y**2.0 / self.df) - normalizer
 
     def entropy(self) -> Tensor:
-        log_beta = F.lgamma(0.5 * self.df) + math.lgamma(0.5) - F.lgamma(0.5 * (self.df + 1))
-        slope = F.digamma(0.5 * (self.df + 1)) - F.digamma(0.5 * self.df)
+        log_beta = functions.lgamma(0.5 * self.df) + math.lgamma(0.5) - functions.lgamma(0.5 * (self.df + 1))
+        slope = functions.digamma(0.5 * (self.df + 1)) - functions.digamma(0.5 * self.df)
         return self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + log_beta

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
 from pullback.distributions.distribution import Distribution, as_batch_shape
@@ -57,13 +57,13 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        rand = F.rand(shape, dtype=self.low.dtype, device=self.low.device)
+        rand = functions.rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + rand * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         is_inside = self.low.le(value).type_as(self.low) * self.high.gt(value).type_as(self.low)
-        return F.log(is_inside) - F.log(self.high - self.low)
+        return functions.log(is_inside) - functions.log(self.high - self.low)
 
     def cdf(self, value: Any) -> Tensor:
         self._check_sample(value)
@@ -73,4 +73,4 @@ class Uniform(Distribution):
         return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Tensor:
-        return F.log(self.high - self.low)
+        return functions.log(self.high - self.low)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any, overload
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import enable_grad
 from pullback.backend.dtype import finfo, get_default_dtype
 from pullback.errors import is_pytorch_tensor, mixed_libraries
@@ -33,13 +32,15 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
         )
     if all(is_tensor_like(value) for value in values):
-        return tuple(F.broadcast_tensors(*values))
+        return tuple(functions.broadcast_tensors(*values))
     options: dict[str, Any] = {"dtype": get_default_dtype()}
     for value in values:
         if isinstance(value, Tensor):
             options = {"dtype": value.dtype, "device": value.device}
             break
-    return tuple(F.broadcast_tensors(*(v if is_tensor_like(v) else creation.tensor(v, **options) for v in values)))
+    return tuple(
+        functions.broadcast_tensors(*(v if is_tensor_like(v) else creation.tensor(v, **options) for v in values))
+    )
 
 
 def is_tensor_like(value: Any) -> bool:
@@ -53,7 +54,7 @@ def is_number(value: Any) -> bool:
 
 
 def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
-    return F.randn(shape, dtype=dtype, device=device)
+    return functions.randn(shape, dtype=dtype, device=device)
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
@@ -66,19 +67,19 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Turn log-odds (binary) or unnormalised log-probabilities into probabilities."""
-    return F.sigmoid(logits) if is_binary else F.softmax(logits, -1)
+    return functions.sigmoid(logits) if is_binary else functions.softmax(logits, -1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
     """Keep probabilities away from 0 and 1 by the dtype's precision."""
     eps = finfo(probs.dtype).eps
-    return F.clamp(probs, eps, 1 - eps)
+    return functions.clamp(probs, eps, 1 - eps)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     """Turn probabilities into log-odds (binary) or log-probabilities."""
     clamped = clamp_probs(probs)
-    return F.log(clamped) - F.log1p(-clamped) if is_binary else F.log(clamped)
+    return functions.log(clamped) - functions.log1p(-clamped) if is_binary else functions.log(clamped)
 
 
 class lazy_property:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
@@ -78,7 +77,7 @@ class CorrCholeskyTransform(Transform):
     bijective = True
 
     def _call(self, x: Tensor) -> Tensor:
-        x = F.tanh(x)
+        x = functions.tanh(x)
         eps = finfo(x.dtype).eps
         x = x.clamp(min=-1 + eps, max=1 - eps)
         r = vec_to_tril_matrix(x, diag=-1)
@@ -88,7 +87,7 @@ class CorrCholeskyTransform(Transform):
         return r * pad(remaining[..., :-1], [1, 0], value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        remaining = 1 - F.cumsum(y * y, dim=-1)
+        remaining = 1 - functions.cumsum(y * y, dim=-1)
         shifted = pad(remaining[..., :-1], [1, 0], value=1)
         entries = tril_matrix_to_vec(y, diag=-1)
         lengths = tril_matrix_to_vec(shifted, diag=-1)
@@ -100,7 +99,7 @@ class CorrCholeskyTransform(Transform):
         remaining = 1 - (y * y).cumsum(dim=-1)
         lengths = tril_matrix_to_vec(remaining, diag=-2)
         stick_breaking = 0.5 * lengths.log().sum(-1)
-        tanh = -2 * (x + F.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
+        tanh = -2 * (x + functions.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return stick_breaking + tanh
 
     def forward_shape(self, shape: Any) -> Any:
@@ -168,12 +167,12 @@ class StickBreakingTransform(Transform):
         cropped = y[..., :-1]
         left = 1 - cropped.cumsum(-1)
         # Where rounding leaves nothing of the stick.
-        left = F.clamp(left, min=finfo(y.dtype).tiny)
+        left = functions.clamp(left, min=finfo(y.dtype).tiny)
         return cropped.log() - left.log() + self._offset(cropped).log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         x = x - self._offset(x).log()
-        return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
+        return (-x + functions.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def _offset(self, x: Tensor) -> Tensor:
         """What makes x = 0 the centre of the simplex."""
@@ -193,7 +192,7 @@ class StickBreakingTransform(Transform):
 
 def _clipped_sigmoid(x: Tensor) -> Tensor:
     limits = finfo(x.dtype)
-    return F.clamp(F.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+    return functions.clamp(functions.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
 
 class LowerCholeskyTransform(Transform):
@@ -230,4 +229,4 @@ class PositiveDefiniteTransform(Transform):
         return x @ x.mT
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return LowerCholeskyTransform().inv(F.linalg_cholesky(y))
+        return LowerCholeskyTransform().inv(functions.linalg_cholesky(y))

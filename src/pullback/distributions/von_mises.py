@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.dtype import bool_
 from pullback.distributions import constraints
@@ -22,13 +21,13 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
     """Best and Fisher's method: propose from a wrapped Cauchy distribution, until every element is accepted."""
     done = creation.zeros_like(x, dtype=bool_)
     while not done.all():
-        u1, u2, u3 = F.rand((3, *x.shape), dtype=loc.dtype, device=loc.device).unbind()
-        z = F.cos(math.pi * u1)
+        u1, u2, u3 = functions.rand((3, *x.shape), dtype=loc.dtype, device=loc.device).unbind()
+        z = functions.cos(math.pi * u1)
         f = (1 + proposal_r * z) / (proposal_r + z)
         c = concentration * (proposal_r - f)
         accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
         if accept.any():
-            x = F.where(accept, (u3 - 0.5).sign() * f.acos(), x)
+            x = functions.where(accept, (u3 - 0.5).sign() * f.acos(), x)
             done = done | accept
     return (x + math.pi + loc) % (2 * math.pi) - math.pi
 
@@ -54,8 +53,8 @@ class VonMises(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
-        log_bessel = F.log(F.i0e(self.concentration)) + self.concentration
-        return self.concentration * F.cos(value - self.loc) - math.log(2 * math.pi) - log_bessel
+        log_bessel = functions.log(functions.i0e(self.concentration)) + self.concentration
+        return self.concentration * functions.cos(value - self.loc) - math.log(2 * math.pi) - log_bessel
 
     @lazy_property
     def _loc(self) -> Tensor:
@@ -71,7 +70,7 @@ class VonMises(Distribution):
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
         # The closed form cancels for small concentrations: its series is used there.
-        return F.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
+        return functions.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draw samples in double precision: float32 runs into endless rejection for small concentrations."""
@@ -92,4 +91,4 @@ class VonMises(Distribution):
     @lazy_property
     def variance(self) -> Tensor:
         """The circular variance."""
-        return 1 - F.i1e(self.concentration) / F.i0e(self.concentration)
+        return 1 - functions.i1e(self.concentration) / functions.i0e(self.concentration)

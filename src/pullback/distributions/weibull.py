@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.exponential import Exponential
 from pullback.distributions.transformed_distribution import TransformedDistribution
@@ -55,7 +54,7 @@ class Weibull(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.scale * F.exp(F.lgamma(1 + self.concentration_reciprocal))
+        return self.scale * functions.exp(functions.lgamma(1 + self.concentration_reciprocal))
 
     @property
     def mode(self) -> Tensor:
@@ -63,9 +62,9 @@ class Weibull(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        second = F.exp(F.lgamma(1 + 2 * self.concentration_reciprocal))
-        return self.scale.pow(2) * (second - F.exp(2 * F.lgamma(1 + self.concentration_reciprocal)))
+        second = functions.exp(functions.lgamma(1 + 2 * self.concentration_reciprocal))
+        return self.scale.pow(2) * (second - functions.exp(2 * functions.lgamma(1 + self.concentration_reciprocal)))
 
     def entropy(self) -> Tensor:
         shape = euler_constant * (1 - self.concentration_reciprocal)
-        return shape + F.log(self.scale * self.concentration_reciprocal) + 1
+        return shape + functions.log(self.scale * self.concentration_reciprocal) + 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.chi2 import Chi2
 from pullback.distributions.distribution import Distribution
@@ -26,11 +25,11 @@ _LOG_2 = math.log(2)
 def _mvdigamma(x: Tensor, p: int) -> Tensor:
     """The derivative of mvlgamma."""
     steps = creation.arange(p, dtype=x.dtype, device=x.device).div(2)
-    return F.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)
+    return functions.digamma(x.unsqueeze(-1) - steps.expand((*x.shape, -1))).sum(-1)
 
 
 def _log_abs_det(matrix: Tensor) -> Tensor:
-    return F.slogdet(matrix)[1]
+    return functions.slogdet(matrix)[1]
 
 
 class Wishart(ExponentialFamily):
@@ -82,7 +81,7 @@ class Wishart(ExponentialFamily):
         if name == "scale_tril":
             self._unbroadcasted_scale_tril = matrix
         elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = F.linalg_cholesky(matrix)
+            self._unbroadcasted_scale_tril = functions.linalg_cholesky(matrix)
         else:
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
         self._make_chi2()
@@ -119,7 +118,7 @@ class Wishart(ExponentialFamily):
         """The inverse of the scale matrix."""
         n = self._event_shape[-1]
         identity = creation.eye(n, dtype=self._unbroadcasted_scale_tril.dtype)
-        return self._expanded_matrix(F.cholesky_solve(identity, self._unbroadcasted_scale_tril))
+        return self._expanded_matrix(functions.cholesky_solve(identity, self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Tensor:
@@ -135,14 +134,16 @@ class Wishart(ExponentialFamily):
     def variance(self) -> Tensor:
         V = self.covariance_matrix
         diagonal = V.diagonal(dim1=-2, dim2=-1)
-        products = F.einsum("...i,...j->...ij", diagonal, diagonal)
+        products = functions.einsum("...i,...j->...ij", diagonal, diagonal)
         return self.df.view((*self._batch_shape, 1, 1)) * (V.pow(2) + products)
 
     def _bartlett_sampling(self, sample_shape: Any = ()) -> Tensor:
         p = self._event_shape[-1]
         noise = self._dist_chi2.rsample(sample_shape).sqrt().diag_embed(dim1=-2, dim2=-1)
         rows, columns = creation.tril_indices(p, p, -1)
-        below = F.randn((*sample_shape, *self._batch_shape, p * (p - 1) // 2), dtype=noise.dtype, device=noise.device)
+        below = functions.randn(
+            (*sample_shape, *self._batch_shape, p * (p - 1) // 2), dtype=noise.dtype, device=noise.device
+        )
         noise[..., rows, columns] = below
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
@@ -175,10 +176,10 @@ class Wishart(ExponentialFamily):
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)
         nu, p = self.df, self._event_shape[-1]
-        solved = F.cholesky_solve(value, self._unbroadcasted_scale_tril)
+        solved = functions.cholesky_solve(value, self._unbroadcasted_scale_tril)
         return (
             -nu * (p * _LOG_2 / 2 + self._half_log_det())
-            - F.mvlgamma(nu / 2, p=p)
+            - functions.mvlgamma(nu / 2, p=p)
             + (nu - p - 1) / 2 * _log_abs_det(value)
             - solved.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / 2
         )
@@ -187,7 +188,7 @@ class Wishart(ExponentialFamily):
         nu, p = self.df, self._event_shape[-1]
         return (
             (p + 1) * (p * _LOG_2 / 2 + self._half_log_det())
-            + F.mvlgamma(nu / 2, p=p)
+            + functions.mvlgamma(nu / 2, p=p)
             - (nu - p - 1) / 2 * _mvdigamma(nu / 2, p=p)
             + nu * p / 2
         )
@@ -200,4 +201,4 @@ class Wishart(ExponentialFamily):
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         p = self._event_shape[-1]
         half = x + (p + 1) / 2
-        return half * (-_log_abs_det(-2 * y) + _LOG_2 * p) + F.mvlgamma(half, p=p)
+        return half * (-_log_abs_det(-2 * y) + _LOG_2 * p) + functions.mvlgamma(half, p=p)

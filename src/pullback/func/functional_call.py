@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.tensor.tensor import Tensor
 
 
@@ -153,8 +153,8 @@ def _stack(name: str, tensors: list[Any]) -> Any:
     wanted = [t._requires_grad for t in tensors]
     if all(wanted) or not any(wanted):
         if all(t.is_leaf for t in tensors):
-            return F.stack([t.detach() for t in tensors], 0).requires_grad_(tensors[0]._requires_grad)
-        return F.stack(tensors, 0)
+            return functions.stack([t.detach() for t in tensors], 0).requires_grad_(tensors[0]._requires_grad)
+        return functions.stack(tensors, 0)
     raise RuntimeError(
         f"Expected {name} from each model to have the same .requires_grad: freeze it in all of them, or in none."
     )

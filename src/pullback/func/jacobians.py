@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.creation import zeros
 from pullback.func.arguments import Argnums, checked_argnums, chosen, replaced, without
 from pullback.func.jvp import jvp
@@ -71,10 +71,10 @@ def _products(product: Callable[..., Any], like: list[Any], randomness: str, chu
     total = sum(x._array.size for x in like)
     if chunk_size == 1:
         rows = track(range(total), total, "rows of the Jacobian")
-        results = [product(*[F.select(b, 0, row) for b in basis]) for row in rows]
+        results = [product(*[functions.select(b, 0, row) for b in basis]) for row in rows]
         flats = [tree_flatten(r)[0] for r in results]
         spec = tree_flatten(results[0])[1]
-        return tree_unflatten([F.stack(list(parts), 0) for parts in zip(*flats, strict=True)], spec)
+        return tree_unflatten([functions.stack(list(parts), 0) for parts in zip(*flats, strict=True)], spec)
     return vmap(product, randomness=randomness, chunk_size=chunk_size)(*basis)
 
 
@@ -85,8 +85,8 @@ def unit_vectors(like: Sequence[Any]) -> list[Any]:
     for tensor in like:
         count = tensor._array.size
         part = zeros(total, count, dtype=tensor.dtype, device=tensor.device)
-        F.fill_(F.diagonal(part if count == total else F.narrow(part, 0, start, count)), 1)
-        basis.append(F.reshape(part, (total, *tensor._array.shape)))
+        functions.fill_(functions.diagonal(part if count == total else functions.narrow(part, 0, start, count)), 1)
+        basis.append(functions.reshape(part, (total, *tensor._array.shape)))
         start += count
     return basis
 
@@ -99,13 +99,13 @@ def _split(rows: Any, outputs: list[Any]) -> list[Any]:
     sizes = [o._array.size for o in outputs]
     parts, start = [], 0
     for size in sizes:
-        parts.append(tree_unflatten([F.narrow(leaf, 0, start, size) for leaf in leaves], spec))
+        parts.append(tree_unflatten([functions.narrow(leaf, 0, start, size) for leaf in leaves], spec))
         start += size
     return parts
 
 
 def _shaped(row: Any, output: Any, input: Any) -> Any:
-    return F.reshape(row, (*output._array.shape, *input._array.shape))
+    return functions.reshape(row, (*output._array.shape, *input._array.shape))
 
 
 def jacfwd(
@@ -146,17 +146,17 @@ def jacfwd(
 
 def _first(tree: Any) -> Any:
     leaves, spec = tree_flatten(tree)
-    return tree_unflatten([F.select(leaf, 0, 0) for leaf in leaves], spec)
+    return tree_unflatten([functions.select(leaf, 0, 0) for leaf in leaves], spec)
 
 
 def _columns(pushed: Any, inputs: list[Any]) -> list[Any]:
     """The Jacobian of one output with respect to each input, from the tangents along all unit vectors."""
     shape = pushed._array.shape[1:]
-    moved = F.movedim(pushed, 0, -1)
+    moved = functions.movedim(pushed, 0, -1)
     blocks, start = [], 0
     for tensor in inputs:
         size = tensor._array.size
-        blocks.append(F.reshape(F.narrow(moved, -1, start, size), (*shape, *tensor._array.shape)))
+        blocks.append(functions.reshape(functions.narrow(moved, -1, start, size), (*shape, *tensor._array.shape)))
         start += size
     return blocks
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.tensor.tensor import Tensor
 
 Group = tuple[str, ...]
@@ -24,7 +24,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
             [1, 4],
             [2, 5]])
     """
-    whole: Any = F.stack(list(tensor), 0) if isinstance(tensor, (list, tuple)) else tensor
+    whole: Any = functions.stack(list(tensor), 0) if isinstance(tensor, (list, tuple)) else tensor
     if not isinstance(whole, Tensor):
         raise TypeError(f"rearrange(): argument 'tensor' must be Tensor or a sequence of Tensors, not {type(whole)}")
     left, right = _sides(pattern)
@@ -35,9 +35,9 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
     lengths = _lengths(pattern, left, shape, dict(axes_lengths))
     names = [name for group in left for name in group]
     order = [names.index(name) for group in right for name in group]
-    apart = F.reshape(whole, tuple([lengths[name] for name in names]))
-    moved = F.permute(apart, tuple(order)) if order else apart
-    return F.reshape(moved, tuple([math.prod([lengths[name] for name in group]) for group in right]))
+    apart = functions.reshape(whole, tuple([lengths[name] for name in names]))
+    moved = functions.permute(apart, tuple(order)) if order else apart
+    return functions.reshape(moved, tuple([math.prod([lengths[name] for name in group]) for group in right]))
 
 
 def _sides(pattern: str) -> tuple[list[Group], list[Group]]:

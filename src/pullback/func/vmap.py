@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.func.batched_tensor import BatchedTensor
 from pullback.func.calling import call
 from pullback.func.vmap_level import VmapLevel
@@ -87,7 +87,7 @@ def _in_chunks(
             set_rng_state(state)
         length = min(chunk_size, batch_size - start)
         part = [
-            value if dim is None else F.narrow(value, dim, start, length)
+            value if dim is None else functions.narrow(value, dim, start, length)
             for value, dim in zip(flat_args, flat_dims, strict=True)
         ]
         outputs = _run(func, out_dims, randomness, length, flat_dims, part, spec, kwargs, none_passes)
@@ -95,7 +95,7 @@ def _in_chunks(
         collected.append(flat)
     dims = _flat_out_dims(out_dims, out_spec, func)
     joined = [
-        F.cat(list(parts), dim) if dim is not None and isinstance(parts[0], Tensor) else parts[0]
+        functions.cat(list(parts), dim) if dim is not None and isinstance(parts[0], Tensor) else parts[0]
         for parts, dim in zip(zip(*collected, strict=True), dims, strict=True)
     ]
     return tree_unflatten(joined, out_spec)
@@ -214,4 +214,4 @@ def _unwrap_output(value: Any, dim: int | None, level: VmapLevel, func: Callable
         value = level.wrap(level.to_physical(value))
     whole = value._value
     wanted = dim + whole._array.ndim if dim < 0 else dim
-    return whole if wanted == value._dim else F.movedim(whole, value._dim, dim)
+    return whole if wanted == value._dim else functions.movedim(whole, value._dim, dim)

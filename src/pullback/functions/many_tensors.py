@@ -7,7 +7,7 @@ from functools import cache
 from itertools import repeat
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.facts import fact_of
 from pullback.graph.overwriting import overwrite
 from pullback.kernels import clamping
@@ -54,16 +54,16 @@ def _is_list(value: Any) -> bool:
 
 
 def _norm(input: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
-    return F.linalg_vector_norm(input, ord, dtype=dtype)
+    return functions.linalg_vector_norm(input, ord, dtype=dtype)
 
 
 def _function(operation: str, args: Sequence[Any]) -> Callable[..., Any]:
     """What to apply to each tensor and its operands."""
     base = operation.rstrip("_")
     if base == "copy":
-        return F.copy_
+        return functions.copy_
     if base == "zero":
-        return F.zero_
+        return functions.zero_
     if base == "norm":
         return _norm
     if base in ("maximum", "minimum"):
@@ -72,13 +72,13 @@ def _function(operation: str, args: Sequence[Any]) -> Callable[..., Any]:
             return _keep_larger if base == "maximum" else _keep_smaller
         if not isinstance(other, Tensor):
             base = "clamp_min" if base == "maximum" else "clamp_max"
-    function: Callable[..., Any] = getattr(F, f"{base}_" if operation.endswith("_") else base)
+    function: Callable[..., Any] = getattr(functions, f"{base}_" if operation.endswith("_") else base)
     return function
 
 
 def _keep_larger(input: Tensor, other: Tensor) -> Any:
-    return input if overwrite(_write_maximum, input, other) else F.clamp_min_(input, other)
+    return input if overwrite(_write_maximum, input, other) else functions.clamp_min_(input, other)
 
 
 def _keep_smaller(input: Tensor, other: Tensor) -> Any:
-    return input if overwrite(_write_minimum, input, other) else F.clamp_max_(input, other)
+    return input if overwrite(_write_minimum, input, other) else functions.clamp_max_(input, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.backend.array_module import is_array
 from pullback.backend.layout import strided
 from pullback.errors import is_pytorch_tensor, mixed_libraries
@@ -25,7 +25,7 @@ def _operator(function_name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         nonlocal function
         if function is None:
-            function = getattr(F, function_name)
+            function = getattr(functions, function_name)
         try:
             return function(self, other)
         except TypeError:
@@ -87,7 +87,7 @@ for _method, _name in {
 
 
 def _unary(function_name: str) -> Callable[[Any], Any]:
-    return lambda self: getattr(F, function_name)(self)
+    return lambda self: getattr(functions, function_name)(self)
 
 
 for _method, _name in {
@@ -99,18 +99,18 @@ for _method, _name in {
 def _invert(self: Any) -> Any:
     if self._array.dtype.kind not in "biu":
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
-    return F.bitwise_not(self)
+    return functions.bitwise_not(self)
 
 
 OPERATORS["__invert__"] = _invert
 
 
 def _getitem(self: Any, index: Any) -> Any:
-    return F.getitem(self, index)
+    return functions.getitem(self, index)
 
 
 def _setitem(self: Any, index: Any, value: Any) -> None:
-    F.setitem(self, index, value)
+    functions.setitem(self, index, value)
 
 
 OPERATORS["__getitem__"] = as_method("__getitem__", _getitem)
@@ -119,7 +119,7 @@ OPERATORS["__setitem__"] = as_method("__setitem__", _setitem)
 
 def _getter(function_name: str) -> Callable[[Any], Any]:
     """A property that calls a function, found when it is first read."""
-    return lambda self: getattr(F, function_name)(self)
+    return lambda self: getattr(functions, function_name)(self)
 
 
 def _part_setter(function_name: str) -> Callable[[Any, Any], None]:
@@ -128,7 +128,7 @@ def _part_setter(function_name: str) -> Callable[[Any, Any], None]:
     def write(self: Any, value: Any) -> None:
         former, switches.overrides_disabled = switches.overrides_disabled, True
         try:
-            getattr(F, function_name)(self).copy_(value)
+            getattr(functions, function_name)(self).copy_(value)
         finally:
             switches.overrides_disabled = former
 

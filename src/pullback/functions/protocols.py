@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.backend.array_module import as_array
 from pullback.backend.dtype import default_float, from_numpy_dtype
 from pullback.facts import declare
@@ -19,7 +19,7 @@ from pullback.tensor.tensor_base import STATE, TensorBase
 
 def _value(self: Tensor) -> Any:
     """The one number that a tensor holds, which dispatch modes see being read."""
-    return F.item(self) if process.changed and is_dispatching() else self._array.item()
+    return functions.item(self) if process.changed and is_dispatching() else self._array.item()
 
 
 def _item(self: Tensor) -> Any:
@@ -91,7 +91,7 @@ def _len(self: Tensor) -> int:
 def _iter(self: Tensor) -> Iterator[Tensor]:
     if self._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(F.unbind(self, 0))
+    return iter(functions.unbind(self, 0))
 
 
 def _contains(self: Tensor, element: Any) -> bool:
@@ -101,11 +101,11 @@ def _contains(self: Tensor, element: Any) -> bool:
 
 
 def _reversed(self: Tensor) -> Tensor:
-    return self if self._array.ndim == 0 else F.flip(self, tuple(range(self._array.ndim)))
+    return self if self._array.ndim == 0 else functions.flip(self, tuple(range(self._array.ndim)))
 
 
 def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    array = F.numpy(self)
+    array = functions.numpy(self)
     if dtype is not None and array.dtype != dtype:
         return array.astype(dtype)
     return array.copy() if copy else array
@@ -223,7 +223,7 @@ def _copied_storage(array: Any, memo: dict[int, Any]) -> Any:
 
 @declare(complex32=True)
 def _conj(self: Tensor) -> Tensor:
-    return F.conj(self)
+    return functions.conj(self)
 
 
 def _neg_view(self: Tensor) -> Tensor:
@@ -236,11 +236,11 @@ def _dlpack(
     self: Tensor, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-    return F.dlpack(self, **options) if stream == -1 else F.dlpack(self, stream=stream, **options)
+    return functions.dlpack(self, **options) if stream == -1 else functions.dlpack(self, stream=stream, **options)
 
 
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    return F.dlpack_device(self)
+    return functions.dlpack_device(self)
 
 
 def _repr_html(self: Tensor) -> str:

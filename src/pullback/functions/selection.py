@@ -48,6 +48,6 @@ def method_where(input: Tensor, condition: Tensor, other: Any) -> Any:
 
 @interceptable
 def _positions(condition: Tensor) -> Any:
-    import pullback.functions as F
+    from pullback import functions
 
-    return F.nonzero(condition, as_tuple=True)
+    return functions.nonzero(condition, as_tuple=True)

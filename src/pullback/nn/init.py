@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.random import Generator
 from pullback.modes.switches import process
@@ -108,7 +107,7 @@ def trunc_normal_(
         values, rejected = draw(target, mean, std, a, b, generator)
         while bool(rejected.any()):
             redrawn, still = draw(target, mean, std, a, b, generator)
-            values = F.where(rejected, redrawn, values)
+            values = functions.where(rejected, redrawn, values)
             rejected = rejected & still
         target.copy_(values)
     return tensor
@@ -116,7 +115,7 @@ def trunc_normal_(
 
 def _draw_normal(like: Any, mean: float, std: float, a: float, b: float, generator: Any) -> tuple[Any, Any]:
     """Normal numbers, and which lie outside of [a, b]: where most lie inside."""
-    values = F.normal_(creation.empty_like(like.detach()), mean, std, generator=generator)
+    values = functions.normal_(creation.empty_like(like.detach()), mean, std, generator=generator)
     low, high = (like.new_full((), bound).item() for bound in (a, b))
     return values, (values < low) | (values > high)
 
@@ -124,9 +123,11 @@ def _draw_normal(like: Any, mean: float, std: float, a: float, b: float, generat
 def _draw_by_density(like: Any, mean: float, std: float, a: float, b: float, generator: Any) -> tuple[Any, Any]:
     """Uniform numbers from [a, b], and which to reject so that the others are normal: where few would lie inside."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
-    values = F.uniform_(creation.empty_like(like.detach()), a, b, generator=generator)
+    values = functions.uniform_(creation.empty_like(like.detach()), a, b, generator=generator)
     log_density = ((values - mean) / std) ** 2 * -0.5 - peak
-    return values, F.log(F.uniform_(creation.empty_like(like.detach()), generator=generator)) > log_density
+    return values, functions.log(
+        functions.uniform_(creation.empty_like(like.detach()), generator=generator)
+    ) > log_density
 
 
 def _fill(tensor: Any, value: float) -> Tensor:
@@ -255,7 +256,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     columns = tensor.numel() // rows
     with no_grad():
         flattened = target.new_empty((rows, columns))
-        F.normal_(flattened, 0, 1, generator=generator)
+        functions.normal_(flattened, 0, 1, generator=generator)
         if rows < columns:
             flattened = flattened.t()
         q, r = linalg.qr(flattened)
@@ -276,9 +277,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     rows, columns = tensor.shape
     num_zeros = math.ceil(sparsity * rows)
     with no_grad():
-        F.normal_(target, 0, std, generator=generator)
+        functions.normal_(target, 0, std, generator=generator)
         for column in range(columns):
-            target[F.randperm(rows)[:num_zeros], column] = 0
+            target[functions.randperm(rows)[:num_zeros], column] = 0
     return tensor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import finfo
 from pullback.optim.optimizer import Optimizer
@@ -94,4 +94,4 @@ def _estimate_variance(state: State, grad: Any, weight: float, smallest: float) 
     rows, columns = state["row_var"], state["col_var"]
     rows.lerp_(square.mean(-1, keepdim=True), weight)
     columns.lerp_(square.mean(-2, keepdim=True), weight)
-    return rows / F.clamp(rows.mean(-2, keepdim=True), min=smallest) @ columns
+    return rows / functions.clamp(rows.mean(-2, keepdim=True), min=smallest) @ columns

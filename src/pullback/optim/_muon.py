@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import bfloat16
 from pullback.kernels.orthogonalization import newton_schulz
@@ -26,7 +26,7 @@ def _orthogonalized(matrix: Any, coefficients: tuple[float, float, float], steps
     x = matrix.to(bfloat16)
     is_tall = matrix.size(0) > matrix.size(1)
     x = x.T if is_tall else x
-    x = x / F.clamp(x.norm(), min=eps)
+    x = x / functions.clamp(x.norm(), min=eps)
     x = new_tensor(newton_schulz(x.contiguous()._array, coefficients, steps))
     return x.T if is_tall else x
 
@@ -82,7 +82,7 @@ class Muon(Optimizer):
             state["momentum_buffer"] = zeros_like(grad)
         buffer = state["momentum_buffer"]
         buffer.lerp_(grad, 1 - group["momentum"])
-        direction = F.lerp(grad, buffer, group["momentum"]) if group["nesterov"] else buffer
+        direction = functions.lerp(grad, buffer, group["momentum"]) if group["nesterov"] else buffer
         update = _orthogonalized(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
         rows, columns = param.shape
         if group["adjust_lr_fn"] == "match_rms_adamw":

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.graph.history import bump_version
 from pullback.kernels.joining import cat as join_arrays
@@ -54,7 +53,7 @@ class LBFGS(Optimizer):
             flat = [grad._array.reshape(-1) for grad in grads]
             if flat[0].dtype.kind == "f":
                 return new_tensor(join_arrays(flat, 0))
-        return F.cat([_real(grad).reshape(-1) for grad in grads])
+        return functions.cat([_real(grad).reshape(-1) for grad in grads])
 
     @silent
     def _move(self, step_size: float, direction: Any) -> None:
@@ -185,7 +184,7 @@ class LBFGS(Optimizer):
 
 def _real(tensor: Any) -> Any:
     """A complex tensor as pairs of real numbers, on the same memory."""
-    return F.view_as_real(tensor) if tensor.dtype.is_complex else tensor
+    return functions.view_as_real(tensor) if tensor.dtype.is_complex else tensor
 
 
 def _number(loss: Any) -> float:

@@ -13,7 +13,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.creation import full_like
 from pullback.kernels import optimizer_steps
 
@@ -67,7 +67,7 @@ def _copy_into(target: Cell, source: Any, where: Cell | None = None) -> None:
         target.value = _held(source)
     else:
         # What was compared has a gradient, of zeros: PyTorch's steps multiply by a sign.
-        target.value = F.where(where.value, _held(source), target.value) + F.sign(where.compared) * 0
+        target.value = functions.where(where.value, _held(source), target.value) + functions.sign(where.compared) * 0
 
 
 for _name in ("mul", "add", "sub", "truediv"):
@@ -83,7 +83,7 @@ class _NumpyOnCells:
     copyto = staticmethod(_copy_into)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        return _on_cells(getattr(F, name))
+        return _on_cells(getattr(functions, name))
 
 
 @cache

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import float32, float64, get_default_dtype
 from pullback.graph.history import bump_version
@@ -143,9 +142,9 @@ class ElementwiseOptimizer(Optimizer):
             for param, grad, state in batch:
                 is_complex = param.dtype.is_complex
                 columns = [param, grad, *[state[name] for name in names]]
-                row = [Cell(F.view_as_real(column) if is_complex else column) for column in columns]
+                row = [Cell(functions.view_as_real(column) if is_complex else column) for column in columns]
                 run_recorded(step.func, *self.arrange(group, [row]), **step.keywords)
-                results = [F.view_as_complex(cell.value) if is_complex else cell.value for cell in row]
+                results = [functions.view_as_complex(cell.value) if is_complex else cell.value for cell in row]
                 param.copy_(results[0])
                 for name, result in zip(names, results[2:], strict=True):
                     state[name] = result

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.function import Function
 from pullback.func.batching_rules.table import Rule, physical_of
 from pullback.func.vmap_level import VmapLevel
@@ -219,7 +219,7 @@ def _sum_to(grad: Any, size: Any) -> Any:
     """The gradient of an input that was broadcast."""
     if not isinstance(grad, Tensor) or size is None or grad._array.shape == size:
         return grad
-    return F.sum_to_size(grad, size) if is_expandable_to(size, grad._array.shape) else grad
+    return functions.sum_to_size(grad, size) if is_expandable_to(size, grad._array.shape) else grad
 
 
 def _fit(level: VmapLevel, value: Any, batched: bool) -> Any:
@@ -228,4 +228,4 @@ def _fit(level: VmapLevel, value: Any, batched: bool) -> Any:
         return value
     if batched:
         return level.to_physical(value)
-    return F.sum(value._physical, 0) if level.owns(value) else value
+    return functions.sum(value._physical, 0) if level.owns(value) else value

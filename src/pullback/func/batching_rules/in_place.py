@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-import pullback.functions as F
+from pullback import functions
 from pullback.func.batching_rules.elementwise import is_elementwise, promoted_dtype
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of, tensors_among
 from pullback.func.vmap_level import VmapLevel
@@ -32,10 +32,10 @@ def in_place_rule(
         function(*[aligned(level, a, rank) for a in args], **options)
         return target
     # What the operation saves must not be what is written to.
-    source = level.wrap(F.clone(target._physical)) if target._requires_grad else target
+    source = level.wrap(functions.clone(target._physical)) if target._requires_grad else target
     result = level.again(base, source, *args[1:], **kwargs)
     check_writable(target, result)
-    F.copy_(target._physical, aligned(level, result, ndim_of(target)))
+    functions.copy_(target._physical, aligned(level, result, ndim_of(target)))
     return target
 
 
@@ -84,7 +84,7 @@ def copy_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...],
     target, source = args[0], args[1]
     if not level.owns(target):
         refuse_unbatched(level, target, function.__name__)
-    F.copy_(target._physical, aligned(level, source, ndim_of(target)))
+    functions.copy_(target._physical, aligned(level, source, ndim_of(target)))
     return target
 
 
@@ -107,5 +107,5 @@ def fill_tensor_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any
 def fill_tensor(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Each example filled with its own number."""
     input, value = args[0], args[1]
-    filled = F.expand(aligned(level, value, ndim_of(input)), (level.batch_size, *shape_of(input)))
-    return level.wrap(F.clone(F.to(filled, input.dtype)))
+    filled = functions.expand(aligned(level, value, ndim_of(input)), (level.batch_size, *shape_of(input)))
+    return level.wrap(functions.clone(functions.to(filled, input.dtype)))

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-import pullback.functions as F
 import pullback.generated as G
-from pullback import creation
+from pullback import creation, functions
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import Rule, aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
@@ -42,10 +41,10 @@ def index(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
     places = [aligned(level, i, rank) for i in indices]
     if not level.owns(input):
         result = G.index(input, places, dims)
-        return level.wrap(F.movedim(result, first, 0) if adjacent and first else result)
+        return level.wrap(functions.movedim(result, first, 0) if adjacent and first else result)
     if not moving:
         result = G.index(input._physical, places, tuple([d + 1 for d in dims]))
-        return level.wrap(result if adjacent else F.movedim(result, rank, 0))
+        return level.wrap(result if adjacent else functions.movedim(result, rank, 0))
     result = G.index(input._physical, [example_numbers(level, rank), *places], (0, *[d + 1 for d in dims]))
     if adjacent and first:
         before = range(rank + 1, rank + 1 + first)
@@ -145,6 +144,6 @@ for _function, _name in (
 
 
 def _masked_select(input: Any, mask: Any) -> Any:
-    shape = F.broadcast_shapes(shape_of(input), shape_of(mask))
-    places = G.nonzero(G.reshape(F.expand(mask, shape), (-1,)))
-    return G.index(G.reshape(F.expand(input, shape), (-1,)), [G.select(places, 1, 0)], (0,))
+    shape = functions.broadcast_shapes(shape_of(input), shape_of(mask))
+    places = G.nonzero(G.reshape(functions.expand(mask, shape), (-1,)))
+    return G.index(G.reshape(functions.expand(input, shape), (-1,)), [G.select(places, 1, 0)], (0,))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
 import pullback.generated as G
+from pullback import functions
 from pullback.func.batched_tensor import innermost
 from pullback.func.batching_rules.elementwise import elementwise
 from pullback.func.batching_rules.loop import loop
@@ -68,9 +68,9 @@ def _weights(dtype: Any, target: Any, weight: Any, ignored: int) -> Any:
     """The weight of each sample: that of its class, zero where it is ignored."""
     counted = G.ne(target, ignored)
     if weight is None:
-        return F.to(counted, dtype)
+        return functions.to(counted, dtype)
     places = G.where(counted, target, 0)
-    return G.mul(G.index(weight, [places], (0,)), F.to(counted, dtype))
+    return G.mul(G.index(weight, [places], (0,)), functions.to(counted, dtype))
 
 
 @rule("dist")
@@ -102,7 +102,7 @@ def _of_each_sample(grad: Any, target: Any, weight: Any, reduction: int, ignored
     """The gradient of a mean or sum as those of the samples' losses."""
     if reduction == MEAN:
         grad = G.div(grad, G.sum_all(_weights(grad.dtype, target, weight, ignored)))
-    return F.expand(grad, tuple(target._array.shape))
+    return functions.expand(grad, tuple(target._array.shape))
 
 
 @rule("gaussian_nll_loss")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
 import pullback.generated as G
+from pullback import functions
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.kernels.einstein_products import _parts_of
@@ -28,7 +28,7 @@ def matmul(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwar
     if column:
         second = level.again(G.unsqueeze, second, 1)
     rank = max(ndim_of(first), ndim_of(second))
-    result = F.matmul(aligned(level, first, rank), aligned(level, second, rank))
+    result = functions.matmul(aligned(level, first, rank), aligned(level, second, rank))
     if row:
         result = G.squeeze_dim(result, -2)
     if column:
@@ -62,13 +62,15 @@ def mv(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: 
     matrix, vector = args[0], args[1]
     _check_ranks("mv", matrix, vector, 2, 1)
     if not level.owns(vector):
-        return level.wrap(F.matmul(matrix._physical, vector))
+        return level.wrap(functions.matmul(matrix._physical, vector))
     if not level.owns(matrix) and vector._requires_grad and not matrix._requires_grad:
-        return level.wrap(F.matmul(vector._physical, G.transpose(matrix, 0, 1)))  # one node less to pass in backward
+        return level.wrap(
+            functions.matmul(vector._physical, G.transpose(matrix, 0, 1))
+        )  # one node less to pass in backward
     if not level.owns(matrix):  # one product of matrices: each example is a column
         columns = vector._value if vector._dim else G.transpose(vector._value, 0, 1)
         return level.wrap_at(G.mm(matrix, columns), 1)
-    return level.wrap(G.squeeze_dim(F.matmul(matrix._physical, G.unsqueeze(vector._physical, 2)), 2))
+    return level.wrap(G.squeeze_dim(functions.matmul(matrix._physical, G.unsqueeze(vector._physical, 2)), 2))
 
 
 @rule("dot")
@@ -85,14 +87,14 @@ def dot(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs:
             f"inconsistent tensor size, expected tensor [{args[0]._array.size}] and src [{args[1]._array.size}] to have the "
             "same number of elements"
         )
-    product = F.matmul(G.unsqueeze(first, 1), G.unsqueeze(second, 2))
+    product = functions.matmul(G.unsqueeze(first, 1), G.unsqueeze(second, 2))
     return level.wrap(G.view(product, (level.batch_size,)))
 
 
 @rule("vdot")
 def vdot(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs: Options) -> Any:
     """As `dot`, with the first vector conjugated."""
-    return level.again(lambda a, b: G.dot(F.conj(a), b), *args)
+    return level.again(lambda a, b: G.dot(functions.conj(a), b), *args)
 
 
 @rule("outer")
@@ -108,16 +110,16 @@ def linear(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwar
     input, weight = args[0], args[1]
     bias = args[2] if len(args) > 2 else None
     if not level.owns(weight) and not level.owns(bias):
-        return level.wrap(F.linear(input._physical, weight, bias))
+        return level.wrap(functions.linear(input._physical, weight, bias))
     if bias is not None and ndim_of(input) == 2 and level.owns(weight):
         matrices = G.transpose(weight._physical, 1, 2)
-        product = F.matmul(input._physical if level.owns(input) else input, matrices)
+        product = functions.matmul(input._physical if level.owns(input) else input, matrices)
         return level.wrap(G.add(product, aligned(level, bias, 2)))
     return level.again(_composed_linear, input, weight, bias)
 
 
 def _composed_linear(input: Any, weight: Any, bias: Any) -> Any:
-    product = F.matmul(input, F.t(weight))
+    product = functions.matmul(input, functions.t(weight))
     return product if bias is None else G.add(product, bias)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
 import pullback.generated as G
+from pullback import functions
 from pullback.func.batching_rules.loop import quiet_loop
 from pullback.func.batching_rules.table import Rule, aligned, fold, ndim_of, shape_of, tensors_among, unfold_batch
 from pullback.func.vmap_level import VmapLevel
@@ -69,7 +69,7 @@ def _same(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwarg
     drawn = function(one, *args[1:], **kwargs)
     if source != "fill":
         return drawn
-    F.copy_(input._physical, one)
+    functions.copy_(input._physical, one)
     return input
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
 import pullback.generated as G
+from pullback import functions
 from pullback.func.batching_rules.in_place import refuse_unbatched
 from pullback.func.batching_rules.indexing import example_numbers, index_rank, is_adjacent
 from pullback.func.batching_rules.loop import loop
@@ -42,12 +42,12 @@ def _in_index_order(
 ) -> Any:
     """The values of every example, with the positions' dimensions right after the examples."""
     shape = shape_of(input)
-    positions = tuple(F.broadcast_shapes(*[shape_of(i) for i in indices]))
+    positions = tuple(functions.broadcast_shapes(*[shape_of(i) for i in indices]))
     first = dims[0] if is_adjacent(dims) else 0
     if not first:
         return aligned(level, values, rank + len(shape) - len(dims))
     region = (*shape[:first], *positions, *shape[first + len(dims) :])
-    whole = F.expand(aligned(level, values, len(region)), (level.batch_size, *region))
+    whole = functions.expand(aligned(level, values, len(region)), (level.batch_size, *region))
     before, middle = range(1, first + 1), range(first + 1, first + 1 + rank)
     return G.permute(whole, (0, *middle, *before, *range(first + 1 + rank, len(region) + 1)))
 
@@ -84,7 +84,7 @@ def masked_fill_tensor(level: VmapLevel, function: Callable[..., Any], args: Arg
     """Fill with a number that may be each example's own."""
 
     def composed(input: Any, mask: Any, value: Any) -> Any:
-        return G.where(mask, F.to(value, input.dtype), input)
+        return G.where(mask, functions.to(value, input.dtype), input)
 
     return level.again(composed, *args)
 
@@ -97,5 +97,5 @@ def put(level: VmapLevel, function: Callable[..., Any], args: Arguments, kwargs:
     count = input.numel() // level.batch_size if level.batch_size else 0
     if bound["index"].numel() != bound["source"].numel() or index.dtype is not example_numbers(level, 0).dtype:
         return loop(level, function, args, kwargs)  # refused, with the numbers of one example
-    positions = F.where(index < 0, index + count, index) + count * example_numbers(level, index.dim() - 1)
+    positions = functions.where(index < 0, index + count, index) + count * example_numbers(level, index.dim() - 1)
     return level.wrap(G.put(input, positions, source, bound.get("accumulate", False)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pullback.functions as F
 import pullback.generated as G
+from pullback import functions
 from pullback.checks.shapes import infer_shape
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, physical_of, rule, shape_of
@@ -153,7 +153,7 @@ def as_strided(level: VmapLevel, function: Callable[..., Any], args: Arguments, 
     if step == 0 and level.batch_size > 1:
         # Expanded to all examples: tangents and gradients are not, so that strides would not mean the same to them.
         if not input._array.flags.c_contiguous or offset not in (None, 0):
-            return loop(level, F.as_strided, (input, size, stride, offset), {})
+            return loop(level, functions.as_strided, (input, size, stride, offset), {})
         physical = G.contiguous_copy(physical)
         step = physical.stride(0)
     geometry = (level.batch_size, *size), (step, *stride), offset, physical.stride(), physical.storage_offset()

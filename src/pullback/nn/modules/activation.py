@@ -6,8 +6,7 @@ from typing import Any
 
 from pullback import creation, functions
 from pullback.modes.user_warnings import warn_user
-from pullback.nn import functional as F
-from pullback.nn import init
+from pullback.nn import functional, init
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.multihead_attention import MultiheadAttention
 from pullback.nn.parameter import Parameter
@@ -45,7 +44,7 @@ class Threshold(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
+        return functional.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self, "threshold", "value")
@@ -66,7 +65,7 @@ class ReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.relu_(input) if self.inplace else F.relu(input)
+        return functional.relu_(input) if self.inplace else functional.relu(input)
 
     def extra_repr(self) -> str:
         return _described(self)
@@ -90,7 +89,7 @@ class RReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self, "lower", "upper")
@@ -124,7 +123,7 @@ class Hardtanh(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self, "min_val", "max_val")
@@ -176,7 +175,7 @@ class Hardsigmoid(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.hardsigmoid(input, self.inplace)
+        return functional.hardsigmoid(input, self.inplace)
 
 
 class Tanh(Module):
@@ -208,7 +207,7 @@ class SiLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.silu(input, inplace=self.inplace)
+        return functional.silu(input, inplace=self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self)
@@ -229,7 +228,7 @@ class Mish(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.mish(input, inplace=self.inplace)
+        return functional.mish(input, inplace=self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self)
@@ -250,7 +249,7 @@ class Hardswish(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.hardswish(input, self.inplace)
+        return functional.hardswish(input, self.inplace)
 
 
 class ELU(Module):
@@ -269,7 +268,7 @@ class ELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.elu(input, self.alpha, self.inplace)
+        return functional.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self, "alpha")
@@ -291,7 +290,7 @@ class CELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.celu(input, self.alpha, self.inplace)
+        return functional.celu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self, "alpha")
@@ -312,7 +311,7 @@ class SELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.selu(input, self.inplace)
+        return functional.selu(input, self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self)
@@ -333,7 +332,7 @@ class GLU(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Any:
-        return F.glu(input, self.dim)
+        return functional.glu(input, self.dim)
 
     def extra_repr(self) -> str:
         return _described(self, "dim")
@@ -355,7 +354,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Any:
-        return F.gelu(input, approximate=self.approximate)
+        return functional.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
@@ -376,7 +375,7 @@ class Hardshrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Any:
-        return F.hardshrink(input, self.lambd)
+        return functional.hardshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
         return f"{self.lambd}"
@@ -398,7 +397,7 @@ class LeakyReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Any:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
+        return functional.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
         return _described(self, "negative_slope")
@@ -415,7 +414,7 @@ class LogSigmoid(Module):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.logsigmoid(input)
+        return functional.logsigmoid(input)
 
 
 class Softplus(Module):
@@ -434,7 +433,7 @@ class Softplus(Module):
         self.threshold = threshold
 
     def forward(self, input: Tensor) -> Any:
-        return F.softplus(input, self.beta, self.threshold)
+        return functional.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
         return _described(self, "beta", "threshold")
@@ -455,7 +454,7 @@ class Softshrink(Module):
         self.lambd = lambd
 
     def forward(self, input: Tensor) -> Any:
-        return F.softshrink(input, self.lambd)
+        return functional.softshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
         return str(self.lambd)
@@ -484,7 +483,7 @@ class PReLU(Module):
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Any:
-        return F.prelu(input, self.weight)
+        return functional.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
@@ -501,7 +500,7 @@ class Softsign(Module):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.softsign(input)
+        return functional.softsign(input)
 
 
 class Tanhshrink(Module):
@@ -515,7 +514,7 @@ class Tanhshrink(Module):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.tanhshrink(input)
+        return functional.tanhshrink(input)
 
 
 class Softmin(Module):
@@ -533,7 +532,7 @@ class Softmin(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Any:
-        return F.softmin(input, self.dim)
+        return functional.softmin(input, self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -558,7 +557,7 @@ class Softmax(Module):
         self.__dict__.setdefault("dim", None)
 
     def forward(self, input: Tensor) -> Any:
-        return F.softmax(input, self.dim, _stacklevel=5)
+        return functional.softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -577,7 +576,7 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Any:
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return F.softmax(input, -3, _stacklevel=5)
+        return functional.softmax(input, -3, _stacklevel=5)
 
 
 class LogSoftmax(Module):
@@ -595,7 +594,7 @@ class LogSoftmax(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Any:
-        return F.log_softmax(input, self.dim, _stacklevel=5)
+        return functional.log_softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"

@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.container import ModuleList, Sequential
 from pullback.nn.modules.linear import Linear
 from pullback.nn.modules.module import Module
@@ -80,7 +80,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _ASMoutput(output if target_.dim() else output.squeeze(0), loss)
 
     def _log_probabilities_of(self, input: Any, target: Any) -> Any:
-        head = F.log_softmax(self.head(input), dim=1)
+        head = functional.log_softmax(self.head(input), dim=1)
         in_head = target.clamp(max=self.shortlist_size - 1)
         output = head.gather(1, in_head.unsqueeze(1)).squeeze(1)
         for i in range(self.n_clusters):
@@ -88,7 +88,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             rows = ((target >= low) & (target < high)).nonzero().squeeze(1)
             if rows.numel() == 0:
                 continue
-            tail = F.log_softmax(self.tail[i](input.index_select(0, rows)), dim=1)
+            tail = functional.log_softmax(self.tail[i](input.index_select(0, rows)), dim=1)
             local = tail.gather(1, (target[rows] - low).unsqueeze(1)).squeeze(1)
             values = head[rows, self.shortlist_size + i] + local
             output = output.index_copy(0, rows, values)
@@ -97,10 +97,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def _get_full_log_prob(self, input: Any, head_output: Any) -> Any:
         import pullback.functions as functions
 
-        head = F.log_softmax(head_output, dim=1)
+        head = functional.log_softmax(head_output, dim=1)
         parts = [head[:, : self.shortlist_size]]
         for i in range(self.n_clusters):
-            tail = F.log_softmax(self.tail[i](input), dim=1)
+            tail = functional.log_softmax(self.tail[i](input), dim=1)
             parts.append(tail + head[:, self.shortlist_size + i].unsqueeze(1))
         return functions.cat(parts, 1)
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from pullback import creation
 from pullback.backend.dtype import int64
-from pullback.nn import functional as F
-from pullback.nn import init
+from pullback.nn import functional, init
 from pullback.nn.modules.lazy import LazyModuleMixin
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -107,7 +106,9 @@ class _BatchNorm(_NormBase):
         )
 
     def _normalise(self, input: Tensor, running_mean: Any, running_var: Any, by_batch: bool, momentum: float) -> Any:
-        return F.batch_norm(input, running_mean, running_var, self.weight, self.bias, by_batch, momentum, self.eps)
+        return functional.batch_norm(
+            input, running_mean, running_var, self.weight, self.bias, by_batch, momentum, self.eps
+        )
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.module import Module
 from pullback.tensor.tensor import Tensor
 
@@ -26,7 +26,7 @@ class ChannelShuffle(Module):
         self.groups = groups
 
     def forward(self, input: Tensor) -> Any:
-        return F.channel_shuffle(input, self.groups)
+        return functional.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
         return f"groups={self.groups}"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback import creation
-from pullback.nn import functional as F
-from pullback.nn import init
+from pullback.nn import functional, init
 from pullback.nn.modules.lazy import LazyModuleMixin
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.repeat import repeated, reversed_twice
@@ -141,10 +140,10 @@ class _Conv(_ConvNd):
         )  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
-        convolve = (F.conv1d, F.conv2d, F.conv3d)[self.dims - 1]
+        convolve = (functional.conv1d, functional.conv2d, functional.conv3d)[self.dims - 1]
         if self.padding_mode == "zeros":
             return convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-        padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+        padded = functional.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
         return convolve(padded, weight, bias, self.stride, (0,) * self.dims, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Any:
@@ -236,7 +235,9 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(size - low for size, low in zip(sizes, smallest, strict=True))
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Any:
-        convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[self.dims - 1]
+        convolve = (functional.conv_transpose1d, functional.conv_transpose2d, functional.conv_transpose3d)[
+            self.dims - 1
+        ]
         output_padding = self._output_padding(input, output_size)
         return convolve(
             input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.module import Module
 from pullback.tensor.tensor import Tensor
 
@@ -34,7 +34,7 @@ class Dropout(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.dropout(input, self.p, self.training, self.inplace)
+        return functional.dropout(input, self.p, self.training, self.inplace)
 
 
 class Dropout1d(_DropoutNd):
@@ -50,7 +50,7 @@ class Dropout1d(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.dropout1d(input, self.p, self.training, self.inplace)
+        return functional.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
@@ -65,7 +65,7 @@ class Dropout2d(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.dropout2d(input, self.p, self.training, self.inplace)
+        return functional.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
@@ -80,7 +80,7 @@ class Dropout3d(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.dropout3d(input, self.p, self.training, self.inplace)
+        return functional.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
@@ -95,11 +95,11 @@ class AlphaDropout(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.alpha_dropout(input, self.p, self.training)
+        return functional.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels."""
 
     def forward(self, input: Tensor) -> Any:
-        return F.feature_alpha_dropout(input, self.p, self.training)
+        return functional.feature_alpha_dropout(input, self.p, self.training)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.module import Module
 from pullback.tensor.tensor import Tensor
 
@@ -34,7 +34,7 @@ class Fold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Any:
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+        return functional.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return (
@@ -61,7 +61,7 @@ class Unfold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Any:
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+        return functional.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.modes.user_warnings import warn_user
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.batchnorm import _LazyNormBase, _NormBase
 from pullback.tensor.tensor import Tensor
 
@@ -35,7 +35,7 @@ class _InstanceNorm(_NormBase):
     def _apply_instance_norm(self, input: Any) -> Any:
         by_sample = self.training or not self.track_running_stats
         momentum = self.momentum if self.momentum is not None else 0.0
-        return F.instance_norm(
+        return functional.instance_norm(
             input, self.running_mean, self.running_var, self.weight, self.bias, by_sample, momentum, self.eps
         )
 

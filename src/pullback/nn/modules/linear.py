@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from pullback import creation
-from pullback.nn import functional as F
-from pullback.nn import init
+from pullback.nn import functional, init
 from pullback.nn.modules.lazy import LazyModuleMixin
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter, UninitializedParameter
@@ -67,7 +66,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Any:
-        return F.linear(input, self.weight, self.bias)
+        return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -115,7 +114,7 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Any:
-        return F.bilinear(input1, input2, self.weight, self.bias)
+        return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

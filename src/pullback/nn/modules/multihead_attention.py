@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback import creation
-from pullback.nn import functional as F
-from pullback.nn import init
+from pullback.nn import functional, init
 from pullback.nn.modules.linear import NonDynamicallyQuantizableLinear
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
@@ -102,7 +101,7 @@ class MultiheadAttention(Module):
             "use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight, "k_proj_weight": self.k_proj_weight,
             "v_proj_weight": self.v_proj_weight,
         }  # fmt: skip
-        output, weights = F.multi_head_attention_forward(
+        output, weights = functional.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
             training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,

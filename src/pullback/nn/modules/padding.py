@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.repeat import repeated
 from pullback.tensor.tensor import Tensor
@@ -27,7 +27,7 @@ class _PadNd(Module):
         self.padding = repeated(padding, 2 * self.dims)
 
     def forward(self, input: Tensor) -> Any:
-        return F.pad(input, self.padding, self.mode)
+        return functional.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -83,7 +83,7 @@ class _ConstantPadNd(_PadNd):
         self.value = value
 
     def forward(self, input: Tensor) -> Any:
-        return F.pad(input, self.padding, "constant", self.value)
+        return functional.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
         return f"padding={self.padding}, value={self.value}"

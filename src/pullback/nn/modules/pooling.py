@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.repeat import repeated
 from pullback.tensor.tensor import Tensor
@@ -53,7 +53,9 @@ class MaxPool1d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options())
+        return functional.max_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options()
+        )
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -69,7 +71,9 @@ class MaxPool2d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options())
+        return functional.max_pool2d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options()
+        )
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -83,7 +87,9 @@ class MaxPool3d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options())
+        return functional.max_pool3d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, **self._options()
+        )
 
 
 class _MaxUnpoolNd(Module):
@@ -114,7 +120,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     dims = 1
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Any:
-        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return functional.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -133,7 +139,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     dims = 2
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Any:
-        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return functional.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -142,7 +148,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     dims = 3
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Any:
-        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return functional.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _AvgPoolNd(Module):
@@ -178,7 +184,9 @@ class AvgPool1d(_AvgPoolNd):
         self.count_include_pad = count_include_pad
 
     def forward(self, input: Tensor) -> Any:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+        return functional.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
 
 
 class AvgPool2d(_AvgPoolNd):
@@ -207,7 +215,7 @@ class AvgPool2d(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Any:
-        return F.avg_pool2d(
+        return functional.avg_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
         )  # fmt: skip
@@ -224,7 +232,7 @@ class AvgPool3d(AvgPool2d):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.avg_pool3d(
+        return functional.avg_pool3d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
         )  # fmt: skip
@@ -251,7 +259,7 @@ class _FractionalMaxPool(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Any:
-        pool = F.fractional_max_pool2d if self.dims == 2 else F.fractional_max_pool3d
+        pool = functional.fractional_max_pool2d if self.dims == 2 else functional.fractional_max_pool3d
         return pool(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
             _random_samples=self._random_samples,
@@ -305,7 +313,7 @@ class LPPool1d(_LPPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return functional.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPoolNd):
@@ -321,14 +329,14 @@ class LPPool2d(_LPPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return functional.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window of volumes."""
 
     def forward(self, input: Tensor) -> Any:
-        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return functional.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class _AdaptiveMaxPoolNd(Module):
@@ -353,7 +361,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+        return functional.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -368,7 +376,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+        return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -383,7 +391,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+        return functional.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
 class _AdaptiveAvgPoolNd(Module):
@@ -407,7 +415,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.adaptive_avg_pool1d(input, self.output_size)
+        return functional.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -422,7 +430,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.adaptive_avg_pool2d(input, self.output_size)
+        return functional.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -437,4 +445,4 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return F.adaptive_avg_pool3d(input, self.output_size)
+        return functional.adaptive_avg_pool3d(input, self.output_size)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.nn import init
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
@@ -107,7 +106,9 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Any, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(F.rnn_tanh_cell if self.nonlinearity == "tanh" else F.rnn_relu_cell, input, hx, 1)
+        return self._step(
+            functions.rnn_tanh_cell if self.nonlinearity == "tanh" else functions.rnn_relu_cell, input, hx, 1
+        )
 
 
 class LSTMCell(RNNCellBase):
@@ -127,7 +128,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        return self._step(F.lstm_cell, input, hx, 2)
+        return self._step(functions.lstm_cell, input, hx, 2)
 
 
 class GRUCell(RNNCellBase):
@@ -147,7 +148,7 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        return self._step(F.gru_cell, input, hx, 1)
+        return self._step(functions.gru_cell, input, hx, 1)
 
 
 for _cell in (RNNCellBase, RNNCell, LSTMCell, GRUCell):

@@ -6,8 +6,7 @@ from typing import Any
 
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
-from pullback.nn import functional as F
-from pullback.nn import init
+from pullback.nn import functional, init
 from pullback.nn.modules.module import Module
 from pullback.nn.parameter import Parameter
 from pullback.tensor.tensor import Tensor
@@ -74,7 +73,7 @@ class Embedding(_Table):
         self.sparse = sparse
 
     def forward(self, input: Tensor) -> Any:
-        return F.embedding(
+        return functional.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
@@ -137,7 +136,7 @@ class EmbeddingBag(_Table):
         self.include_last_offset = include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Any:
-        return F.embedding_bag(
+        return functional.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip

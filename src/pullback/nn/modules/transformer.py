@@ -14,7 +14,7 @@ from pullback import creation
 from pullback.backend.dtype import bool_
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.user_warnings import warn_user
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.init import xavier_uniform_
 from pullback.nn.modules.container import ModuleList
 from pullback.nn.modules.dropout import Dropout
@@ -35,7 +35,7 @@ def _get_activation_fn(activation: Activation) -> Callable[[Any], Any]:
         return activation
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-    chosen: Callable[[Any], Any] = F.relu if activation == "relu" else F.gelu
+    chosen: Callable[[Any], Any] = functional.relu if activation == "relu" else functional.gelu
     return chosen
 
 
@@ -293,7 +293,7 @@ class TransformerEncoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _get_activation_fn(activation)
-        self.activation_relu_or_gelu = {F.relu: 1, F.gelu: 2}.get(self.activation, 0)
+        self.activation_relu_or_gelu = {functional.relu: 1, functional.gelu: 2}.get(self.activation, 0)
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
         src_key_padding_mask, src_mask = _canonical_masks(src_key_padding_mask, src_mask, "src_mask", src)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.module import Module
 from pullback.tensor.tensor import Tensor
 
@@ -38,7 +38,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Any:
-        return F.interpolate(
+        return functional.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-import pullback.functions as F
+from pullback import functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.device import device as Device
 from pullback.backend.device import usable_device
@@ -86,10 +86,14 @@ def scatter(
     if out is not None:
         if devices is not None:
             raise RuntimeError(f"'devices' must not be specified when 'out' is specified, but got devices={devices}")
-        parts = F.split(tensor, [target.shape[dim] for target in out], dim)
+        parts = functions.split(tensor, [target.shape[dim] for target in out], dim)
         return tuple([target.copy_(part) for target, part in zip(out, parts, strict=True)])
     places = [_place(device) for device in devices or ()]
-    parts = F.chunk(tensor, len(places), dim) if chunk_sizes is None else F.split(tensor, list(chunk_sizes), dim)
+    parts = (
+        functions.chunk(tensor, len(places), dim)
+        if chunk_sizes is None
+        else functions.split(tensor, list(chunk_sizes), dim)
+    )
     return tuple([part.to(place) for part, place in zip(parts, places, strict=False)])
 
 
@@ -99,8 +103,8 @@ def gather(tensors: Sequence[Any], dim: int = 0, destination: Any = None, *, out
     if out is not None:
         if destination is not None:
             raise RuntimeError(f"'destination' must not be specified when 'out' is specified, but got {destination}")
-        return out.copy_(F.cat([tensor.to(out.device) for tensor in tensors], dim))
+        return out.copy_(functions.cat([tensor.to(out.device) for tensor in tensors], dim))
     if destination == -1:
         warn_user('Using -1 to represent CPU tensor is deprecated. Please use a device object or string, e.g., "cpu".')
     place = _place(destination)
-    return F.cat([tensor.to(place) for tensor in tensors], dim)
+    return functions.cat([tensor.to(place) for tensor in tensors], dim)

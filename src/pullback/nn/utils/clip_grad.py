@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.array_module import is_plain
 from pullback.backend.device import in_use
@@ -33,7 +32,7 @@ def get_total_norm(
         return creation.tensor(0.0)
     norm_type = float(norm_type)
     with no_grad():
-        norms = [F.linalg_vector_norm(t, norm_type) for t in tensors]
+        norms = [functions.linalg_vector_norm(t, norm_type) for t in tensors]
         are_on_meshes = any(hasattr(t, "device_mesh") for t in tensors)
         if are_on_meshes:
             from pullback.distributed.tensor.norms import (
@@ -44,7 +43,7 @@ def get_total_norm(
             norms = norms_of_wholes(tensors, norms, norm_type)
         if in_use:  # the first tensor's device is that of the norm
             norms = [norm.to(norms[0].device) for norm in norms]
-        total_norm = F.linalg_vector_norm(F.stack(norms), norm_type) if len(norms) > 1 else norms[0]
+        total_norm = functions.linalg_vector_norm(functions.stack(norms), norm_type) if len(norms) > 1 else norms[0]
         if are_on_meshes:
             total_norm = on_meshes(tensors, total_norm)
     if error_if_nonfinite and not math.isfinite(total_norm.item()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pullback.functions as F
+from pullback import functions
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
@@ -13,7 +13,7 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     """All parameters, flattened and joined."""
-    return F.cat([p.view(-1) if p._array.flags.c_contiguous else p.reshape(-1) for p in parameters])
+    return functions.cat([p.view(-1) if p._array.flags.c_contiguous else p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:

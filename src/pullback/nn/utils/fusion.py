@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.nn.parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
@@ -18,7 +17,7 @@ def _fused(
     bias = creation.zeros_like(mean) if bias is None else bias
     scale = creation.ones_like(mean) if scale is None else scale
     shift = creation.zeros_like(mean) if shift is None else shift
-    factor = scale * F.rsqrt(var + eps)
+    factor = scale * functions.rsqrt(var + eps)
     shape = [1] * weight.dim()
     shape[dim] = -1
     fused_weight = (weight * factor.reshape(shape)).to(weight.dtype)

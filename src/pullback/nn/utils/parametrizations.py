@@ -8,7 +8,7 @@ import pullback.functions as functions
 from pullback import creation
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.dtype import finfo
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from pullback.nn.modules.module import Module
 from pullback.nn.utils import parametrize
@@ -65,8 +65,8 @@ class _SpectralNorm(Module):
             rows, columns = matrix.size()
             u = functions.normal_(matrix.detach().new_empty(rows), 0, 1)
             v = functions.normal_(matrix.detach().new_empty(columns), 0, 1)
-            self.register_buffer("_u", F.normalize(u, dim=0, eps=eps))
-            self.register_buffer("_v", F.normalize(v, dim=0, eps=eps))
+            self.register_buffer("_u", functional.normalize(u, dim=0, eps=eps))
+            self.register_buffer("_v", functional.normalize(v, dim=0, eps=eps))
             self._power_method(matrix, 15)
 
     def _as_matrix(self, weight: Any) -> Any:
@@ -79,12 +79,12 @@ class _SpectralNorm(Module):
     def _power_method(self, matrix: Any, iterations: int) -> None:
         with no_grad():
             for _ in range(iterations):
-                self._u.copy_(F.normalize(matrix @ self._v, dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(matrix.mH @ self._u, dim=0, eps=self.eps))
+                self._u.copy_(functional.normalize(matrix @ self._v, dim=0, eps=self.eps))
+                self._v.copy_(functional.normalize(matrix.mH @ self._u, dim=0, eps=self.eps))
 
     def forward(self, weight: Any) -> Any:
         if weight.ndim == 1:
-            return F.normalize(weight, dim=0, eps=self.eps)
+            return functional.normalize(weight, dim=0, eps=self.eps)
         matrix = self._as_matrix(weight)
         if self.training:
             self._power_method(matrix, self.n_power_iterations)

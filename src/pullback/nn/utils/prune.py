@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.nn.utils.pruning_methods import (
     BasePruningMethod,
     CustomFromMask,
@@ -81,8 +80,8 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
     container = PruningContainer()
     container._tensor_name = "temp"
     container.add_pruning_method(method)
-    flat = F.cat([value.reshape(-1) for value in values])
-    final = container.compute_mask(flat, F.cat([mask.reshape(-1) for mask in masks]))
+    flat = functions.cat([value.reshape(-1) for value in values])
+    final = container.compute_mask(flat, functions.cat([mask.reshape(-1) for mask in masks]))
     start = 0
     for (module, name), value in zip(pairs, values, strict=True):
         stop = start + value.numel()

@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-import pullback.functions as F
-from pullback import creation
+from pullback import creation, functions
 from pullback.nn.parameter import Parameter
 from pullback.tensor.tensor import Tensor
 
@@ -202,7 +201,7 @@ class RandomUnstructured(BasePruningMethod):
         count = count_to_prune(self.amount, t.nelement())
         mask = default_mask.clone()
         if count:
-            chosen = F.topk(F.rand_like(t.detach()).view(-1), count)[1]
+            chosen = functions.topk(functions.rand_like(t.detach()).view(-1), count)[1]
             mask.view(-1)[chosen] = 0
         return mask
 
@@ -225,7 +224,7 @@ class L1Unstructured(BasePruningMethod):
         count = count_to_prune(self.amount, t.nelement())
         mask = default_mask.clone()
         if count:
-            chosen = F.topk(F.abs(t.detach()).view(-1), count, largest=False)[1]
+            chosen = functions.topk(functions.abs(t.detach()).view(-1), count, largest=False)[1]
             mask.view(-1)[chosen] = 0
         return mask
 
@@ -270,7 +269,7 @@ class RandomStructured(BasePruningMethod):
         count = count_to_prune(self.amount, size)
         if not count:
             return default_mask
-        pruned = F.topk(F.rand(size), count, largest=False)[1]
+        pruned = functions.topk(functions.rand(size), count, largest=False)[1]
         return default_mask * _channel_mask(t, self.dim, pruned).to(default_mask.dtype)
 
     @classmethod
@@ -297,8 +296,8 @@ class LnStructured(BasePruningMethod):
         if not count:
             return default_mask
         others = [d for d in range(t.dim()) if d != self.dim % t.dim()]
-        norms = F.norm(t.detach(), p=self.n, dim=others)
-        pruned = F.topk(norms, count, largest=False)[1]
+        norms = functions.norm(t.detach(), p=self.n, dim=others)
+        pruned = functions.topk(norms, count, largest=False)[1]
         return default_mask * _channel_mask(t, self.dim, pruned).to(default_mask.dtype)
 
     @classmethod

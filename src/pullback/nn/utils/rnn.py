@@ -9,9 +9,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import pullback.functions as F
 import pullback.generated as G
-from pullback import creation
+from pullback import creation, functions
 from pullback.backend.array_module import is_plain
 from pullback.backend.dtype import int64
 from pullback.tensor.tensor import Tensor
@@ -108,7 +107,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
         lengths = creation.as_tensor(lengths, dtype=int64, device="cpu")
     sorted_indices = None
     if not enforce_sorted:
-        lengths, sorted_indices = F.sort(lengths, descending=True)
+        lengths, sorted_indices = functions.sort(lengths, descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     counts = [int(length) for length in lengths._array.tolist()]
@@ -194,9 +193,9 @@ def pad_sequence(
         missing = longest - sequence.size(0)
         if missing:
             filling = sequence.new_full((missing, *sequence.shape[1:]), padding_value)
-            sequence = F.cat([sequence, filling] if padding_side == "right" else [filling, sequence], 0)
+            sequence = functions.cat([sequence, filling] if padding_side == "right" else [filling, sequence], 0)
         padded.append(sequence)
-    return F.stack(padded, 0 if batch_first else 1)
+    return functions.stack(padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:

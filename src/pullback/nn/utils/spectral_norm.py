@@ -6,7 +6,7 @@ from typing import Any
 
 import pullback.functions as functions
 from pullback.autograd.grad_mode import no_grad
-from pullback.nn import functional as F
+from pullback.nn import functional
 from pullback.nn.parameter import Parameter, is_lazy
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
@@ -41,8 +41,8 @@ class SpectralNorm:
         if do_power_iteration:
             with no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(matrix.t() @ u, dim=0, eps=self.eps))
-                    u.copy_(F.normalize(matrix @ v, dim=0, eps=self.eps))
+                    v.copy_(functional.normalize(matrix.t() @ u, dim=0, eps=self.eps))
+                    u.copy_(functional.normalize(matrix @ v, dim=0, eps=self.eps))
                 u, v = u.clone(), v.clone()
         return weight / functions.dot(u, matrix @ v)
 
@@ -75,8 +75,8 @@ class SpectralNorm:
         with no_grad():
             matrix = made.reshape_weight_to_matrix(weight)
             rows, columns = matrix.size()
-            u = F.normalize(functions.normal_(weight.new_empty(rows), 0, 1), dim=0, eps=eps)
-            v = F.normalize(functions.normal_(weight.new_empty(columns), 0, 1), dim=0, eps=eps)
+            u = functional.normalize(functions.normal_(weight.new_empty(rows), 0, 1), dim=0, eps=eps)
+            v = functional.normalize(functions.normal_(weight.new_empty(columns), 0, 1), dim=0, eps=eps)
         delattr(module, name)
         module.register_parameter(name + "_orig", weight)
         setattr(module, name, weight.data)

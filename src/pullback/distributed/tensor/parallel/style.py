@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback import functions as F
+from pullback import functions
 from pullback.distributed.device_mesh import DeviceMesh
 from pullback.distributed.tensor.dtensor import DTensor, lay_again, lay_local, lay_tensor, normalized
 from pullback.distributed.tensor.factories import replicate
@@ -183,7 +183,7 @@ class _RowsOfLinear:
     def __call__(self, forward: Callable[..., Any], input: Any) -> Any:
         style, mesh, module = self._style, self._mesh, self._module
         placed = place(input, mesh, style.input_layouts[0], Shard(input.ndim - 1))
-        summand = F.matmul(placed.to_local(), module.weight.to_local().t())
+        summand = functions.matmul(placed.to_local(), module.weight.to_local().t())
         if module.bias is not None:  # of which every rank adds its share
             summand = summand + Redistribute.apply(
                 module.bias, tuple(module.bias.shape), mesh, module.bias.placements, (Partial(),)
