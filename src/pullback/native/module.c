@@ -1,14 +1,8 @@
 /* The extension module pullback.native.kernels: `bind` joins a compiled kernel with its reference. */
 #define IMPORTS_ARRAY_API
-#include "kernel.h"
-
-#include <structmember.h>
-
 #include "blas.h"
 #include "elementwise_driver.h"
 #include "instruction_set.h"
-#include "interrupt_guards.h"
-#include "tensor_methods.h"
 #include "source_digests.h"
 #include "source_lines.h"
 #include "wrapped_functions.h"
@@ -29,8 +23,10 @@
 TABLES(DECLARED)
 static const KernelEntry *const tables[] = {TABLES(LISTED) NULL};
 
-extern PyMethodDef tensor_methods[];
-extern PyMethodDef profile_hook_methods[];
+extern PyMethodDef tensor_methods[], method_methods[], guard_methods[], profile_hook_methods[];
+static PyMethodDef *const method_tables[] = {
+    source_line_methods, cut_methods, pass_methods, tensor_methods, method_methods, guard_methods, profile_hook_methods,
+};
 PyObject *make_program(PyObject *module, PyObject *arguments);
 PyObject *can_multiply(PyObject *module, PyObject *arguments);
 
@@ -44,13 +40,11 @@ static const KernelEntry *find_kernel(const char *name)
 }
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *reference;      /* up to here as Wrapped */
-    const KernelEntry *entry; /* NULL where nothing is compiled */
-    PyObject *names, *defaults;           /* of the reference's parameters; a default is ... where there is none */
-    Py_ssize_t count, positional, needed; /* how many there are, may be given by position, and must be */
-    PyObject *of_devices;     /* array type -> the kernel that serves it; NULL until one was asked for */
+    WRAPPED(names, defaults, of_devices)
+    /* `function` is the reference. Names and defaults are those of its parameters; a default is ... where there is none.
+     * `of_devices` has the kernel that serves a type of arrays; NULL until one was asked for. */
+    const KernelEntry *entry;             /* NULL where nothing is compiled */
+    Py_ssize_t count, positional, needed; /* how many parameters there are, may be given by position, and must be */
     int overwrites;           /* whether the result is written into the first argument */
     int in_order;             /* whether the reference's result is brought into the order of the operands' dimensions */
 } Kernel;
@@ -86,7 +80,7 @@ static PyObject *call_on_device(Kernel *kernel, PyObject *array, PyObject *const
     if (!served) {
         if (PyErr_Occurred())
             return NULL;
-        served = PyObject_CallFunctionObjArgs(find_device_kernel, type, kernel->reference, NULL);
+        served = PyObject_CallFunctionObjArgs(find_device_kernel, type, kernel->function, NULL);
         if (!served || PyDict_SetItem(kernel->of_devices, type, served)) {
             Py_XDECREF(served);
             return NULL;
@@ -155,7 +149,7 @@ static PyObject *call_reference(const Kernel *kernel, PyObject *const *arguments
         if (former != ignoring && !(token = PyContextVar_Set(error_variable, ignoring)))
             return NULL;
     }
-    PyObject *result = PyObject_Vectorcall(kernel->reference, arguments, flags, keywords);
+    PyObject *result = PyObject_Vectorcall(kernel->function, arguments, flags, keywords);
     if (token) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -188,74 +182,28 @@ static PyObject *kernel_call(PyObject *self, PyObject *const *arguments, size_t 
 
 static PyObject *kernel_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<compiled kernel of %R>", ((Kernel *)self)->reference);
+    return PyUnicode_FromFormat("<compiled kernel of %R>", ((Kernel *)self)->function);
 }
-
-static int kernel_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((Kernel *)self)->reference);
-    Py_VISIT(((Kernel *)self)->names);
-    Py_VISIT(((Kernel *)self)->defaults);
-    Py_VISIT(((Kernel *)self)->of_devices);
-    return 0;
-}
-
-static int kernel_clear(PyObject *self)
-{
-    Py_CLEAR(((Kernel *)self)->reference);
-    Py_CLEAR(((Kernel *)self)->names);
-    Py_CLEAR(((Kernel *)self)->defaults);
-    Py_CLEAR(((Kernel *)self)->of_devices);
-    return 0;
-}
-
-static void kernel_free(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    kernel_clear(self);
-    Py_TYPE(self)->tp_free(self);
-}
-
-static PyGetSetDef kernel_properties[] = {
-    {"__doc__", of_function, NULL, NULL, "__doc__"},
-    {"__module__", of_function, NULL, NULL, "__module__"},
-    {NULL},
-};
 
 static PyMemberDef kernel_members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(Kernel, reference), READONLY, "the NumPy kernel that answers where this declines"},
+    {"__wrapped__", T_OBJECT, offsetof(Kernel, function), READONLY, "the NumPy kernel that answers where this declines"},
     {NULL},
 };
 
 static PyTypeObject KernelType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "pullback.native.kernels.Kernel",
-    .tp_basicsize = sizeof(Kernel),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC,
-    .tp_vectorcall_offset = offsetof(Kernel, vectorcall),
-    .tp_call = PyVectorcall_Call,
-    .tp_getattro = attribute_of,
-    .tp_getset = kernel_properties,
+    WRAPPED_TYPE(Kernel),
+    .tp_flags = WRAPPED_FLAGS,
     .tp_members = kernel_members,
     .tp_repr = kernel_repr,
-    .tp_traverse = kernel_traverse,
-    .tp_clear = kernel_clear,
-    .tp_dealloc = kernel_free,
-    .tp_free = PyObject_GC_Del,
 };
 
-static Kernel *join(const KernelEntry *entry, PyObject *reference, int in_order)
+static Kernel *join(const KernelEntry *entry, PyObject *reference, PyObject *names, PyObject *defaults, int in_order)
 {
-    Kernel *kernel = PyObject_GC_New(Kernel, &KernelType);
-    if (!kernel)
-        return NULL;
-    kernel->vectorcall = kernel_call;
-    kernel->entry = entry;
-    kernel->reference = Py_NewRef(reference);
-    kernel->names = kernel->defaults = kernel->of_devices = NULL;
-    kernel->count = kernel->positional = kernel->needed = kernel->overwrites = 0;
-    kernel->in_order = in_order;
-    PyObject_GC_Track(kernel);
+    Kernel *kernel = new_wrapped(&KernelType, kernel_call, reference, names, defaults, NULL);
+    if (kernel) {
+        kernel->entry = entry;
+        kernel->in_order = in_order;
+    }
     return kernel;
 }
 
@@ -272,10 +220,8 @@ static PyObject *bind(PyObject *module, PyObject *arguments)
     if (count != PyTuple_GET_SIZE(defaults) || count > MOST_SLOTS ||
         (entry && entry->takes && count < (Py_ssize_t)strlen(entry->takes)))
         return PyErr_Format(PyExc_TypeError, "%s: a reference of other parameters than the compiled kernel's", name);
-    Kernel *kernel = join(entry, reference, entry && entry->in_order);
+    Kernel *kernel = join(entry, reference, names, defaults, entry && entry->in_order);
     if (kernel) {
-        kernel->names = Py_NewRef(names);
-        kernel->defaults = Py_NewRef(defaults);
         kernel->count = count;
         kernel->positional = positional;
         for (Py_ssize_t i = 0; i < count; i++)
@@ -291,7 +237,7 @@ static PyObject *bind_overwriting(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "sO", &name, &reference))
         return NULL;
     const KernelEntry *entry = find_kernel(name);
-    Kernel *kernel = join(entry && entry->elementwise ? entry : NULL, reference, 0);
+    Kernel *kernel = join(entry && entry->elementwise ? entry : NULL, reference, NULL, NULL, 0);
     if (kernel)
         kernel->overwrites = 1;
     return (PyObject *)kernel;
@@ -299,12 +245,12 @@ static PyObject *bind_overwriting(PyObject *module, PyObject *arguments)
 
 static PyObject *by_device(PyObject *module, PyObject *reference)
 {
-    return (PyObject *)join(NULL, reference, 0);
+    return (PyObject *)join(NULL, reference, NULL, NULL, 0);
 }
 
 static PyObject *by_element(PyObject *module, PyObject *reference)
 {
-    return (PyObject *)join(NULL, reference, 1);
+    return (PyObject *)join(NULL, reference, NULL, NULL, 1);
 }
 
 static PyObject *use_devices(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -374,11 +320,6 @@ static PyMethodDef methods[] = {
      "Use no vectors wider than x86-64-v4 (4), v3 (3) or the base (1) has, as if the processor had none: for tests."},
     {"make_program", make_program, METH_VARARGS, "A program of compiled loops and products; see Note [Programs]."},
     {"can_multiply", can_multiply, METH_VARARGS, "Whether an instruction of a program can do this product."},
-    {"new_method", (PyCFunction)(void (*)(void))new_method, METH_FASTCALL,
-     "new_method(name, function): the method of Tensor that calls a compiled function."},
-    {"new_guard", (PyCFunction)(void (*)(void))new_guard, METH_FASTCALL,
-     "new_guard(function, undo): calls the function and, where that raises, `undo` as well. See Note [Guards]."},
-    {"called_method", called_method, METH_NOARGS, "The name of the innermost such method that runs, its arguments by position and those by name; or None."},
     {NULL},
 };
 
@@ -400,14 +341,12 @@ PyMODINIT_FUNC PyInit_kernels(void)
 #endif
     import_array();
     find_blas();
-    if (PyType_Ready(&KernelType) || prepare_methods() || prepare_guards())
-        return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module && (PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddStringMacro(module, SOURCES) ||
-                   PyModule_AddFunctions(module, source_line_methods) ||
-                   PyModule_AddFunctions(module, cut_methods) || PyModule_AddFunctions(module, pass_methods) ||
-                   PyModule_AddFunctions(module, tensor_methods) || PyModule_AddFunctions(module, profile_hook_methods)))
+    if (module && (PyModule_AddIntMacro(module, INTERFACE) || PyModule_AddStringMacro(module, SOURCES)))
         Py_CLEAR(module);
+    for (size_t i = 0; module && i < sizeof method_tables / sizeof *method_tables; i++)
+        if (PyModule_AddFunctions(module, method_tables[i]))
+            Py_CLEAR(module);
 #if defined(QUICK_BUILD) /* for tests, in less time: setup.py */
     if (module && PyModule_AddIntConstant(module, "quick_build", 1))
         Py_CLEAR(module);

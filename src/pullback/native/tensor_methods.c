@@ -2,20 +2,10 @@
 
 A compiled function leaves no frame behind, and a function and the method of its name would be one object. A Method calls
 its function as it is called itself, and while it does, `called_method` gives its name and what it was given. */
-#include "kernel.h"
-
-#include <structmember.h>
-
-#include "tensor_methods.h"
 #include "wrapped_functions.h"
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *function; /* up to here as Wrapped */
-    PyObject *attached_as;
-    PyObject *name; /* as it is told: PyTorch's `__pow__` is called "pow" */
-    PyObject *qualified_name;
+    WRAPPED(attached_as, name, qualified_name) /* the name as it is told: PyTorch's `__pow__` is called "pow" */
 } Method;
 
 typedef struct {
@@ -46,35 +36,6 @@ static PyObject *method_repr(PyObject *self)
     return PyUnicode_FromFormat("<function %S at %p>", name ? name : Py_None, self);
 }
 
-static int method_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Py_VISIT(((Method *)self)->function);
-    return 0;
-}
-
-static int method_clear(PyObject *self)
-{
-    Method *method = (Method *)self;
-    Py_CLEAR(method->function);
-    Py_CLEAR(method->attached_as);
-    Py_CLEAR(method->name);
-    Py_CLEAR(method->qualified_name);
-    return 0;
-}
-
-static void method_free(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    method_clear(self);
-    Py_TYPE(self)->tp_free(self);
-}
-
-static PyGetSetDef properties[] = {
-    {"__doc__", of_function, NULL, NULL, "__doc__"},
-    {"__module__", of_function, NULL, NULL, "__module__"},
-    {NULL},
-};
-
 static PyMemberDef members[] = {
     {"__name__", T_OBJECT, offsetof(Method, name), 0, NULL},
     {"__qualname__", T_OBJECT, offsetof(Method, qualified_name), 0, NULL},
@@ -82,49 +43,26 @@ static PyMemberDef members[] = {
 };
 
 static PyTypeObject MethodType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "pullback.native.kernels.Method",
-    .tp_basicsize = sizeof(Method),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_GC,
-    .tp_vectorcall_offset = offsetof(Method, vectorcall),
-    .tp_call = PyVectorcall_Call,
+    WRAPPED_TYPE(Method),
+    .tp_flags = WRAPPED_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_descr_get = bound_to,
-    .tp_getattro = attribute_of,
-    .tp_getset = properties,
     .tp_members = members,
     .tp_repr = method_repr,
-    .tp_traverse = method_traverse,
-    .tp_clear = method_clear,
-    .tp_dealloc = method_free,
-    .tp_free = PyObject_GC_Del,
 };
 
-int prepare_methods(void)
-{
-    return PyType_Ready(&MethodType);
-}
-
-PyObject *new_method(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+static PyObject *new_method(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     if (count != 2 || !PyUnicode_Check(arguments[0]))
         return PyErr_Format(PyExc_TypeError, "a name and a function are needed");
-    PyObject *qualified_name = PyUnicode_FromFormat("Tensor.%U", arguments[0]);
-    Method *method = qualified_name ? PyObject_GC_New(Method, &MethodType) : NULL;
-    if (!method) {
-        Py_XDECREF(qualified_name);
-        return NULL;
-    }
-    method->vectorcall = method_call;
-    method->function = Py_NewRef(arguments[1]);
-    method->attached_as = Py_NewRef(arguments[0]);
-    method->name = Py_NewRef(arguments[0]);
-    method->qualified_name = qualified_name;
-    PyObject_GC_Track(method);
-    return (PyObject *)method;
+    PyObject *qualified_name = PyUnicode_FromFormat("Tensor.%U", arguments[0]), *method = NULL;
+    if (qualified_name)
+        method = new_wrapped(&MethodType, method_call, arguments[1], arguments[0], arguments[0], qualified_name);
+    Py_XDECREF(qualified_name);
+    return method;
 }
 
 /* The name, the arguments by position, and those by name, of the method that runs. */
-PyObject *called_method(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
+static PyObject *called_method(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
     if (!called.method)
         Py_RETURN_NONE;
@@ -142,3 +80,11 @@ PyObject *called_method(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing
     }
     return Py_BuildValue("ONN", called.method->attached_as, operands, named);
 }
+
+PyMethodDef method_methods[] = {
+    {"new_method", (PyCFunction)(void (*)(void))new_method, METH_FASTCALL,
+     "new_method(name, function): the method of Tensor that calls a compiled function."},
+    {"called_method", called_method, METH_NOARGS,
+     "The name of the innermost such method that runs, its arguments by position and those by name; or None."},
+    {NULL},
+};
