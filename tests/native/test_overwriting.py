@@ -63,15 +63,17 @@ def test_forms_equal_their_kernels(family: str, name: str, dtype: str) -> None:
 def test_what_does_not_fit_is_left_untouched() -> None:
     form = overwriting(arithmetic.mul)
     target = np.ones((3, 4), "float32")
-    for other in (np.full(4, 2, "float32"), np.full((3, 4), 2.0), np.full((4, 3), 2, "float32").T[:, ::-1][:2]):
+    for other in (np.full(3, 2, "float32"), np.full((3, 4), 2.0), np.full((4, 3), 2, "float32").T[:, ::-1][:2]):
         assert not form(target, other)
+    assert not form(target[0], target)
     assert not form(np.ones((4, 3), "float32").T, 2.0)
     assert not form(np.ones(3, "int64"), 2)
     assert not form(np.broadcast_to(np.float32(1), (3,)), 2.0)
     assert (target == 1).all()
     assert form(target, np.asarray(2, "float32"))
-    assert form(target, np.full((4, 3), 2, "float32").T)
-    assert (target == 4).all()
+    assert form(target, np.full((3, 4), 2, "float32"))
+    assert form(target, np.array([1, 2, 1, 2], "float32"))
+    assert (target == [4, 8, 4, 8]).all()
 
 
 def test_operands_in_the_target_are_read_before_they_are_written() -> None:

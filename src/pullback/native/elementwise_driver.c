@@ -6,6 +6,9 @@
  * parts of one row where rows are long, several whole rows where they are short. For each piece, operands that are not
  * contiguous there are gathered into a buffer that stays in the first cache; what is the same in every piece (a number,
  * a 0-dim array, a row that is repeated) is gathered once. Pieces are what threads share.
+ *
+ * Pieces of 16-bit floats are widened to float32, go through the float32 loop, and are rounded once: as PyTorch computes
+ * them. Python's numbers are float32, but for the kernels for which PyTorch rounds them to 16 bits first.
  */
 #include "elementwise_driver.h"
 
@@ -24,7 +27,8 @@
 typedef struct {
     const char *data;
     npy_intp strides[MOST_DIMS]; /* 0 where it is broadcast */
-    int size;                    /* of an element, in bytes */
+    int size, loop_size;         /* of an element, in bytes, and of one that the loop sees */
+    FloatKind kind;              /* of the 16 bits that are widened; else NO_FLOAT */
 } Source;
 
 typedef struct {
@@ -34,6 +38,7 @@ typedef struct {
     double constants[MOST_PARAMETERS];   /* the numbers among the operands, stored in the float type */
     int count;                           /* of operands */
     int type;                            /* NPY_FLOAT, NPY_DOUBLE or that of 16 bits; -1 while unknown */
+    FloatKind kind;                      /* of 16 bits; else NO_FLOAT */
     PyArrayObject *lead;                 /* an array of the most dimensions; NULL if there is none */
     int owned;                           /* whether the first operand may be overwritten */
 } Call;
@@ -45,6 +50,8 @@ typedef struct {
     int count;
     char *result;
     int result_size;
+    FloatKind kind; /* of a result of 16 bits; else NO_FLOAT */
+    int room;       /* whether pieces are computed beside the result, and copied */
     int ndim;
     npy_intp shape[MOST_DIMS];
     npy_intp total, row, piece, pieces_per_row; /* pieces_per_row is 0 where a piece has several rows */
@@ -81,9 +88,11 @@ static int take_array(Call *call, PyObject *object)
     PyArrayObject *array = (PyArrayObject *)object;
     int type = type_of(object);
     if (UNLIKELY(call->type != type)) {
-        if (call->type >= 0 || float_kind(PyArray_DESCR(array)) == NO_FLOAT)
+        FloatKind kind = float_kind(PyArray_DESCR(array));
+        if (call->type >= 0 || kind == NO_FLOAT)
             return 0;
         call->type = type;
+        call->kind = kind >= HALF ? kind : NO_FLOAT;
     }
     if (!PyArray_ISBEHAVED_RO(array))
         return 0;
@@ -216,40 +225,42 @@ static void store(char *target, double value, int type)
         *(float *)(void *)target = (float)value; /* in which floats of 16 bits are computed, too */
 }
 
-/* Fill a buffer with one element; buffers are aligned. */
+/* Fill a buffer, which is aligned, with one element, or gather elements that lie `stride` apart. */
+#define FOR_SIZE(size, DO)                                                                                            \
+    if (size == 4)                                                                                                    \
+        DO(float)                                                                                                     \
+    else if (size == 8)                                                                                               \
+        DO(double)                                                                                                    \
+    else if (size == 2)                                                                                               \
+        DO(uint16_t)                                                                                                  \
+    else                                                                                                              \
+        DO(char)
+#define REPEAT(type)                                                                                                  \
+    {                                                                                                                 \
+        type value = *(const type *)(const void *)element, *restrict target = (type *)(void *)buffer;                 \
+        for (npy_intp i = 0; i < count; i++)                                                                          \
+            target[i] = value;                                                                                        \
+    }
+#define GATHER(type)                                                                                                  \
+    {                                                                                                                 \
+        type *restrict target = (type *)(void *)buffer;                                                               \
+        for (npy_intp i = 0; i < count; i++)                                                                          \
+            target[i] = *(const type *)(const void *)(data + i * stride);                                             \
+    }
+
 MULTIVERSIONED static void repeat(char *restrict buffer, const char *restrict element, int size, npy_intp count)
 {
-    if (size == 4) {
-        float value = *(const float *)(const void *)element, *restrict target = (float *)(void *)buffer;
-        for (npy_intp i = 0; i < count; i++)
-            target[i] = value;
-    } else if (size == 8) {
-        double value = *(const double *)(const void *)element, *restrict target = (double *)(void *)buffer;
-        for (npy_intp i = 0; i < count; i++)
-            target[i] = value;
-    } else {
-        memset(buffer, *element, (size_t)count);
-    }
+    FOR_SIZE(size, REPEAT)
 }
 
 MULTIVERSIONED static void gather_row(char *restrict buffer, const char *data, npy_intp stride, int size, npy_intp count)
 {
-    if (stride == size) {
+    if (stride == size)
         memcpy(buffer, data, (size_t)(count * size));
-    } else if (stride == 0) {
+    else if (stride == 0)
         repeat(buffer, data, size, count);
-    } else if (size == 4) {
-        float *restrict target = (float *)(void *)buffer;
-        for (npy_intp i = 0; i < count; i++)
-            target[i] = *(const float *)(const void *)(data + i * stride);
-    } else if (size == 8) {
-        double *restrict target = (double *)(void *)buffer;
-        for (npy_intp i = 0; i < count; i++)
-            target[i] = *(const double *)(const void *)(data + i * stride);
-    } else {
-        for (npy_intp i = 0; i < count; i++)
-            buffer[i] = data[i * stride];
-    }
+    else
+        FOR_SIZE(size, GATHER)
 }
 
 /* The first element of a row of the walk. */
@@ -366,7 +377,7 @@ static int overwrites(const Walk *walk, const char *result, void *const *operand
 {
     for (int k = 0; k < walk->count; k++) {
         const char *data = operands[k];
-        if (data < result + count * walk->result_size && result < data + count * walk->sources[k].size)
+        if (data < result + count * walk->result_size && result < data + count * walk->sources[k].loop_size)
             return 1;
     }
     return 0;
@@ -385,13 +396,13 @@ static void run_loop(const Walk *walk, char *result, void *const *operands, npy_
         return;
     if (twice) {
         for (int k = 0; k < walk->count; k++)
-            ends[k] = (char *)operands[k] + (count - LANES) * walk->sources[k].size;
+            ends[k] = (char *)operands[k] + (count - LANES) * walk->sources[k].loop_size;
         walk->loop(result + (count - LANES) * walk->result_size, ends, walk->numbers, LANES);
         return;
     }
     double filled[MOST_PARAMETERS][LANES], last[LANES];
     for (int k = 0; k < walk->count; k++) {
-        int size = walk->sources[k].size;
+        int size = walk->sources[k].loop_size;
         memset(filled[k], 0, (size_t)(LANES * size));
         memcpy(filled[k], (char *)operands[k] + whole * size, (size_t)(rest * size));
         ends[k] = filled[k];
@@ -402,33 +413,53 @@ static void run_loop(const Walk *walk, char *result, void *const *operands, npy_
 
 typedef enum { FLAT, ONCE, EACH_PIECE } Road;
 
+/* Where elements are gathered: in the buffer, or behind what they are widened to. */
+INLINE char *room_for(const Source *source, Buffer *buffer)
+{
+    return buffer->bytes + (source->kind ? PIECE * sizeof(float) : 0);
+}
+
+/* Contiguous elements as the loop sees them. */
+INLINE void *widened(const Source *source, const char *data, npy_intp count, Buffer *buffer)
+{
+    if (LIKELY(!source->kind))
+        return (void *)data;
+    widen_floats(source->kind, data, (float *)(void *)buffer->bytes, count);
+    return buffer->bytes;
+}
+
 static void do_pieces(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Walk *walk = context;
-    Buffer buffers[MOST_PARAMETERS];
+    Buffer buffers[MOST_PARAMETERS], made;
     Road roads[MOST_PARAMETERS];
     void *operands[MOST_PARAMETERS];
     npy_intp most = walk->piece < walk->total ? walk->piece : walk->total;
     for (int k = 0; k < walk->count; k++) {
         const Source *source = &walk->sources[k];
+        char *room = room_for(source, &buffers[k]);
         roads[k] = EACH_PIECE;
         if (is_flat(walk, source)) {
             roads[k] = FLAT;
         } else if (repeats_rows(walk, source)) {
             if (source->strides[walk->ndim - 1] == 0) {
-                repeat(buffers[k].bytes, source->data, source->size, most);
+                repeat(room, source->data, source->size, most);
                 roads[k] = ONCE;
             } else if (!walk->pieces_per_row) {
-                gather_rows(walk, source, 0, most / walk->row, buffers[k].bytes);
+                gather_rows(walk, source, 0, most / walk->row, room);
                 roads[k] = ONCE;
             }
         }
+        if (roads[k] == ONCE)
+            operands[k] = widened(source, room, most, &buffers[k]);
     }
     for (ptrdiff_t piece = begin; piece < end; piece++) {
         npy_intp row, skipped = 0, start, count;
         if (walk->pieces_per_row) {
-            row = piece;
-            if (walk->pieces_per_row > 1) {
+            row = walk->ndim > 1 ? piece : 0;
+            if (walk->ndim == 1) {
+                skipped = piece * walk->piece;
+            } else if (walk->pieces_per_row > 1) {
                 row /= walk->pieces_per_row;
                 skipped = (piece % walk->pieces_per_row) * walk->piece;
             }
@@ -441,21 +472,29 @@ static void do_pieces(void *context, ptrdiff_t begin, ptrdiff_t end)
         }
         for (int k = 0; k < walk->count; k++) {
             const Source *source = &walk->sources[k];
-            operands[k] = buffers[k].bytes;
             if (roads[k] == FLAT) {
-                operands[k] = (char *)source->data + start * source->size;
+                operands[k] = widened(source, source->data + start * source->size, count, &buffers[k]);
             } else if (roads[k] == EACH_PIECE) {
                 npy_intp stride = source->strides[walk->ndim - 1];
+                char *data = room_for(source, &buffers[k]);
                 if (!walk->pieces_per_row)
-                    gather_rows(walk, source, row, count / walk->row, buffers[k].bytes);
+                    gather_rows(walk, source, row, count / walk->row, data);
                 else if (stride == source->size)
-                    operands[k] = (char *)row_start(walk, source, row) + skipped * stride;
+                    data = (char *)row_start(walk, source, row) + skipped * stride;
                 else
-                    gather_row(buffers[k].bytes, row_start(walk, source, row) + skipped * stride, stride, source->size,
-                               count);
+                    gather_row(data, row_start(walk, source, row) + skipped * stride, stride, source->size, count);
+                operands[k] = widened(source, data, count, &buffers[k]);
             }
         }
-        run_loop(walk, walk->result + start * walk->result_size, operands, count);
+        if (LIKELY(!walk->room)) {
+            run_loop(walk, walk->result + start * walk->result_size, operands, count);
+            continue;
+        }
+        run_loop(walk, made.bytes, operands, count);
+        if (walk->kind)
+            narrow_floats(walk->kind, (const float *)(const void *)made.bytes, walk->result + start * 2, count);
+        else
+            memcpy(walk->result + start * walk->result_size, made.bytes, (size_t)(count * walk->result_size));
     }
 }
 
@@ -473,7 +512,7 @@ static void do_range(void *context, ptrdiff_t begin, ptrdiff_t end)
 
 static void run_walk(Walk *walk, ptrdiff_t share)
 {
-    int flat = 1;
+    int flat = !walk->room;
     for (int k = 0; flat && k < walk->count; k++)
         flat = is_flat(walk, &walk->sources[k]);
     ptrdiff_t items = (walk->total + LANES - 1) / LANES, smallest = share / LANES;
@@ -516,13 +555,42 @@ static int broadcast(Call *call, npy_intp *shape)
     return 1;
 }
 
+INLINE Source *describe_source(const Call *call, int k, Walk *walk)
+{
+    PyArrayObject *array = (PyArrayObject *)call->operands[k];
+    Source *source = &walk->sources[k];
+    source->size = source->loop_size = array ? (int)PyArray_ITEMSIZE(array) : walk->result_size;
+    source->data = array ? PyArray_BYTES(array) : (const char *)&call->constants[k];
+    source->kind = NO_FLOAT;
+    if (UNLIKELY(call->kind) && array && type_of((PyObject *)array) == call->type) {
+        source->kind = call->kind;
+        source->loop_size = 4;
+    }
+    return source;
+}
+
+/* Operands that are one number, or lie row-major in the result's shape, as of one dimension; 0 where some are otherwise. */
+static int find_flat_sources(const Call *call, int ndim, const npy_intp *shape, Walk *walk)
+{
+    npy_intp total = PyArray_MultiplyList(shape, ndim);
+    walk->ndim = 1;
+    walk->shape[0] = total;
+    for (int k = 0; k < call->count; k++) {
+        PyArrayObject *array = (PyArrayObject *)call->operands[k];
+        Source *source = describe_source(call, k, walk);
+        npy_intp size = array ? PyArray_SIZE(array) : 1;
+        source->strides[0] = size == total ? source->size : 0;
+        if (size != 1 && (size != total || PyArray_NDIM(array) != ndim || !PyArray_IS_C_CONTIGUOUS(array)))
+            return 0;
+    }
+    return 1;
+}
+
 static void find_sources(const Call *call, int ndim, const npy_intp *shape, Walk *walk)
 {
     for (int k = 0; k < call->count; k++) {
-        Source *source = &walk->sources[k];
         PyArrayObject *array = (PyArrayObject *)call->operands[k];
-        source->size = array ? (int)PyArray_ITEMSIZE(array) : call->type == NPY_FLOAT ? 4 : 8;
-        source->data = array ? PyArray_BYTES(array) : (const char *)&call->constants[k];
+        Source *source = describe_source(call, k, walk);
         int skipped = ndim - (array ? PyArray_NDIM(array) : 0);
         for (int i = 0; i < ndim; i++) {
             int broadcast = i < skipped || (PyArray_DIM(array, i - skipped) == 1 && shape[i] != 1);
@@ -617,7 +685,8 @@ static void join_dimensions(Walk *walk, int ndim, const npy_intp *shape, const i
 {
     npy_intp strides[MOST_PARAMETERS][MOST_DIMS];
     for (int k = 0; k < walk->count; k++)
-        memcpy(strides[k], walk->sources[k].strides, sizeof strides[k]);
+        for (int i = 0; i < ndim; i++)
+            strides[k][i] = walk->sources[k].strides[i];
     int kept = 0;
     for (int i = 0; i < ndim; i++) {
         npy_intp size = shape[order[i]];
@@ -656,36 +725,41 @@ static int takes_result(const Call *call, int ndim, const npy_intp *shape, const
 static PyObject *result_of(const Call *call, int ndim, const npy_intp *shape, const int *order)
 {
     npy_intp strides[MOST_DIMS];
-    strides_in_order(ndim, shape, order, call->type == NPY_FLOAT ? 4 : 8, strides);
+    strides_in_order(ndim, shape, order, call->kind ? 2 : call->type == NPY_FLOAT ? 4 : 8, strides);
     if (takes_result(call, ndim, shape, strides))
         return Py_NewRef(call->operands[0]);
     int type = call->type;
     return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(type), ndim, shape, strides, NULL, 0, NULL);
 }
 
-/* Operands of several shapes or orders. */
-static PyObject *run_broadcast(Call *call, const Variant *variant)
+/* Walk over the operands to where the result lies, or to new memory; NULL with an exception where there is none. */
+static PyObject *run_walk_to(PyObject *target, const Call *call, const Variant *variant, int ndim, const npy_intp *shape,
+                             int needs_room)
 {
-    int ndim = PyArray_NDIM(call->lead), order[MOST_DIMS];
-    npy_intp shape[MOST_DIMS];
-    if (ndim > MOST_DIMS || !broadcast(call, shape))
-        return DECLINE;
-    Walk walk = {.numbers = call->given.numbers, .count = call->count};
-    find_sources(call, ndim, shape, &walk);
-    if (call->kernel->row_major)
+    Walk walk;
+    int order[MOST_DIMS];
+    walk.numbers = call->given.numbers;
+    walk.count = call->count;
+    walk.kind = call->kind;
+    walk.room = needs_room || call->kind;
+    walk.loop = call->type == NPY_DOUBLE ? variant->of_double : variant->of_float;
+    walk.result_size = call->type == NPY_DOUBLE ? 8 : 4;
+    int flat = find_flat_sources(call, ndim, shape, &walk);
+    if (!flat)
+        find_sources(call, ndim, shape, &walk);
+    if (flat || target || call->kernel->row_major)
         for (int i = 0; i < ndim; i++)
             order[i] = i;
     else
         order_dimensions(&walk, ndim, shape, order);
-    walk.loop = call->type == NPY_FLOAT ? variant->of_float : variant->of_double;
-    walk.result_size = call->type == NPY_FLOAT ? 4 : 8;
-    PyObject *result = result_of(call, ndim, shape, order);
+    PyObject *result = target ? Py_NewRef(target) : result_of(call, ndim, shape, order);
     if (!result)
         return NULL;
     walk.result = PyArray_BYTES((PyArrayObject *)result);
     walk.total = PyArray_SIZE((PyArrayObject *)result);
     if (walk.total) {
-        join_dimensions(&walk, ndim, shape, order);
+        if (!flat)
+            join_dimensions(&walk, ndim, shape, order);
         run_walk(&walk, variant->share);
     }
     return result;
@@ -747,6 +821,27 @@ static PyObject *run_small(Call *call, const Variant *variant, npy_intp total)
     return result;
 }
 
+static double rounded_number(FloatKind kind, double value)
+{
+    float wide = (float)value;
+    uint16_t narrow;
+    narrow_floats(kind, &wide, &narrow, 1);
+    widen_floats(kind, &narrow, &wide, 1);
+    return wide;
+}
+
+/* To 16 bits, where PyTorch does so first; 0 where no array among the operands says that there are such. */
+static int round_numbers(Call *call)
+{
+    for (int k = 0; call->kernel->rounds_numbers && k < call->count; k++)
+        if (!call->operands[k])
+            call->constants[k] = rounded_number(call->kind, call->constants[k]);
+    for (int i = 0; call->kernel->rounds_numbers && i < call->kernel->count; i++)
+        if (call->kernel->parameters[i].kind == NUMBER)
+            call->given.numbers[i] = rounded_number(call->kind, call->given.numbers[i]);
+    return call->lead != NULL;
+}
+
 /* Read the arguments and choose a variant; NULL for none. */
 static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject *const *arguments,
                                  Py_ssize_t positional, PyObject *keywords)
@@ -755,6 +850,7 @@ static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject
     call->given.absent = 0;
     call->count = 0;
     call->type = -1;
+    call->kind = NO_FLOAT;
     call->lead = NULL;
     call->owned = 0;
     if (!take_arguments(call, arguments, positional, keywords))
@@ -762,15 +858,13 @@ static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject
     int chosen = kernel->choose ? kernel->choose(&call->given) : 0;
     if (chosen < 0 || (call->type == NPY_DOUBLE && !kernel->variants[chosen].of_double))
         return NULL;
+    if (UNLIKELY(call->kind) && (kernel->declines_halves || !round_numbers(call)))
+        return NULL;
     for (int k = 0; k < call->count; k++)
         if (!call->operands[k])
             store((char *)&call->constants[k], call->constants[k], call->type);
     return &kernel->variants[chosen];
 }
-
-#include "elementwise_halves.h"
-
-static int has_16_bits(const Call *call) { return call->type != NPY_FLOAT && call->type != NPY_DOUBLE; }
 
 PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
                           PyObject *keywords)
@@ -779,82 +873,27 @@ PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments,
     const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
     if (!variant)
         return DECLINE;
-    if (UNLIKELY(has_16_bits(&call)))
-        return kernel->declines_halves ? DECLINE : run_halves(&call, variant);
     npy_intp total = call.lead ? PyArray_SIZE(call.lead) : 1; /* NumPy's scalars alone make a 0-dim array */
-    if (total <= SMALL) {
+    if (total <= SMALL && !call.kind) {
         PyObject *result = run_small(&call, variant, total);
         if (result || PyErr_Occurred())
             return result;
     }
     call.owned &= !variant->twice;
-    return run_broadcast(&call, variant);
+    npy_intp shape[MOST_DIMS];
+    if (PyArray_NDIM(call.lead) > MOST_DIMS || !broadcast(&call, shape))
+        return DECLINE;
+    return run_walk_to(NULL, &call, variant, PyArray_NDIM(call.lead), shape, 0);
 }
 
 /* Whether an operand can be read while its neighbours' results are written: it is the target, or lies apart from it. */
 static int is_readable_beside(PyArrayObject *array, PyArrayObject *target)
 {
     const char *data = PyArray_BYTES(array), *written = PyArray_BYTES(target);
-    return (data == written && PyArray_NBYTES(array) == PyArray_NBYTES(target)) ||
+    if (!PyArray_IS_C_CONTIGUOUS(array))
+        return 0;
+    return (data == written && same_shape((PyObject *)array, (PyObject *)target)) ||
            data + PyArray_NBYTES(array) <= written || written + PyArray_NBYTES(target) <= data;
-}
-
-/* Describe the operands of a result in the memory of `target`; 0 unless each is contiguous there or one element. */
-static int find_flat_sources(const Call *call, PyArrayObject *target, Walk *walk)
-{
-    int size = call->type == NPY_FLOAT ? 4 : 8;
-    for (int k = 0; k < call->count; k++) {
-        PyArrayObject *array = (PyArrayObject *)call->operands[k];
-        Source *source = &walk->sources[k];
-        source->size = array ? (int)PyArray_ITEMSIZE(array) : size;
-        source->data = array ? PyArray_BYTES(array) : (const char *)&call->constants[k];
-        source->strides[0] = walk->total == 1 ? source->size : 0;
-        if (!array || array == target) {
-            source->strides[0] = array ? source->size : source->strides[0];
-            continue;
-        }
-        if (!is_readable_beside(array, target))
-            return 0;
-        if (same_shape((PyObject *)array, (PyObject *)target) && PyArray_IS_C_CONTIGUOUS(array))
-            source->strides[0] = source->size;
-        else if (PyArray_SIZE(array) != 1 || PyArray_NDIM(array) > PyArray_NDIM(target))
-            return 0;
-    }
-    return 1;
-}
-
-/* Whether a loop must not write over its operands: it goes over them twice, or a further one is the target too. */
-static int needs_room(const Walk *walk, const Variant *variant)
-{
-    int needs = variant->twice;
-    for (int k = 1; k < walk->count; k++)
-        needs |= walk->sources[k].data == walk->result;
-    return needs;
-}
-
-/* With `piece` set, pieces are computed beside the target and then copied. */
-static void overwrite_pieces(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    const Walk *walk = context;
-    Buffer result, repeated[MOST_PARAMETERS];
-    void *operands[MOST_PARAMETERS];
-    npy_intp most = walk->total < PIECE ? walk->total : PIECE;
-    npy_intp stop = end * PIECE < walk->total ? end * PIECE : walk->total, length = walk->piece ? PIECE : stop;
-    for (int k = 0; k < walk->count; k++)
-        if (!walk->sources[k].strides[0]) {
-            repeat(repeated[k].bytes, walk->sources[k].data, walk->sources[k].size, most);
-            length = PIECE;
-        }
-    for (npy_intp start = begin * PIECE; start < stop; start += length) {
-        npy_intp count = stop - start < length ? stop - start : length;
-        for (int k = 0; k < walk->count; k++)
-            operands[k] = walk->sources[k].strides[0] ? (char *)walk->sources[k].data + start * walk->sources[k].size
-                                                      : repeated[k].bytes;
-        char *target = walk->result + start * walk->result_size;
-        run_loop(walk, walk->piece ? result.bytes : target, operands, count);
-        if (walk->piece)
-            memcpy(target, result.bytes, (size_t)(count * walk->result_size));
-    }
 }
 
 PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
@@ -863,21 +902,23 @@ PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *argu
     if (positional < 1 || !PyArray_CheckExact(arguments[0]))
         return DECLINE;
     PyArrayObject *target = (PyArrayObject *)arguments[0];
+    int ndim = PyArray_NDIM(target);
+    npy_intp shape[MOST_DIMS];
     Call call;
-    if (!PyArray_ISCARRAY(target))
+    if (!PyArray_ISCARRAY(target) || ndim > MOST_DIMS)
         return DECLINE;
     const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
-    if (!variant)
+    if (!variant || call.type != type_of(arguments[0]) || PyArray_NDIM(call.lead) != ndim || !broadcast(&call, shape))
         return DECLINE;
-    Walk walk = {.numbers = call.given.numbers, .count = call.count, .ndim = 1};
-    walk.total = walk.shape[0] = PyArray_SIZE(target);
-    if (call.type != type_of(arguments[0]) || has_16_bits(&call) || !find_flat_sources(&call, target, &walk))
-        return DECLINE;
-    walk.loop = call.type == NPY_FLOAT ? variant->of_float : variant->of_double;
-    walk.result_size = call.type == NPY_FLOAT ? 4 : 8;
-    walk.result = PyArray_BYTES(target);
-    walk.piece = needs_room(&walk, variant);
-    ptrdiff_t pieces = (walk.total + PIECE - 1) / PIECE;
-    run_unlocked((double)walk.total, pieces, variant->share / PIECE, overwrite_pieces, &walk);
+    for (int i = 0; i < ndim; i++)
+        if (shape[i] != PyArray_DIM(target, i))
+            return DECLINE;
+    int needs_room = variant->twice; /* as where a further operand is the target too */
+    for (int k = 0; k < call.count; k++) {
+        if (call.operands[k] && call.operands[k] != arguments[0] && !is_readable_beside(ARRAY(call.operands[k]), target))
+            return DECLINE;
+        needs_room |= k && call.operands[k] && PyArray_BYTES(ARRAY(call.operands[k])) == PyArray_BYTES(target);
+    }
+    Py_XDECREF(run_walk_to(arguments[0], &call, variant, ndim, shape, needs_room));
     Py_RETURN_TRUE;
 }
