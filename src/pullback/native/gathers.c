@@ -227,6 +227,78 @@ static PyObject *scatter(PyObject *const *slots, const KernelEntry *entry)
     return result;
 }
 
+/* Places in planes: the last dimensions, flattened, which are zeros before something is put there. */
+typedef struct {
+    Addition places;
+    BlockFunction loop;
+    size_t zeroed; /* bytes */
+} Planes;
+
+static void go_over_planes(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    Planes *planes = context;
+    for (ptrdiff_t plane = begin; plane < end; plane++) {
+        if (planes->zeroed)
+            memset((char *)planes->places.to + plane * planes->zeroed, 0, planes->zeroed);
+        planes->loop(&planes->places, plane, plane + 1);
+    }
+}
+
+/* Between `from` and `to`, of which one has planes of so many elements, the other the indices' last `dims` dimensions. */
+static PyObject *move_in_planes(PyObject *from, PyObject *indices, PyObject *to, int dims, ptrdiff_t extent, int puts,
+                                BlockFunction loop)
+{
+    ptrdiff_t outer = 1;
+    if (!to)
+        return NULL;
+    for (int i = 0; i < NDIM(indices) - dims; i++)
+        outer *= DIM(indices, i);
+    Planes planes = {
+        .places = {data_of(indices), size_of(indices) / outer, outer, extent, 1, data_of(from), data_of(to), -1, 0},
+        .loop = loop,
+        .zeroed = puts ? (size_t)(extent * ITEM(to)) : 0,
+    };
+    run_items(outer, planes.places.count + extent, go_over_planes, &planes);
+    if (planes.places.failed)
+        Py_CLEAR(to);
+    return to;
+}
+
+/* (input, indices, sizes) */
+static PyObject *put_in_planes(PyObject *const *slots, const KernelEntry *entry)
+{
+    npy_intp sizes[NPY_MAXDIMS], shape[NPY_MAXDIMS];
+    ptrdiff_t extent = 1;
+    int ndim = NDIM(slots[0]), dims = read_shape(slots[2], sizes), lead = ndim - dims;
+    if (dims < 1 || lead < 0)
+        return DECLINE;
+    for (int i = 0; i < ndim; i++) {
+        shape[i] = i < lead ? DIM(slots[0], i) : sizes[i - lead];
+        extent *= i < lead ? 1 : shape[i];
+        if (shape[i] < 1)
+            return DECLINE;
+    }
+    PyObject *result = new_array(ndim, shape, type_of(slots[0]));
+    return move_in_planes(slots[0], slots[1], result, dims, extent, 1, LOOP_FOR(entry, slots[0]));
+}
+
+/* (input, indices, dims) */
+static PyObject *take_from_planes(PyObject *const *slots, const KernelEntry *entry)
+{
+    long dims;
+    ptrdiff_t extent = 1;
+    int ndim = NDIM(slots[0]);
+    if (!read_integer(slots[2], 1, ndim, &dims) || !size_of(slots[1]) || ndim != NDIM(slots[1]))
+        return DECLINE;
+    for (int i = 0; i < ndim; i++)
+        if (i >= ndim - dims)
+            extent *= DIM(slots[0], i);
+        else if (DIM(slots[0], i) != DIM(slots[1], i))
+            return DECLINE;
+    PyObject *result = new_array(ndim, SHAPE(slots[1]), type_of(slots[0]));
+    return move_in_planes(slots[0], slots[1], result, (int)dims, extent, 0, LOOP_FOR(entry, slots[0]));
+}
+
 /* one_hot_rows(input, num_classes) */
 static PyObject *one_hot_rows(PyObject *const *slots, const KernelEntry *entry)
 {
@@ -257,6 +329,9 @@ const KernelEntry gather_kernels[] = {
     {"index_select", index_select},
     {"index_select_back", index_select_back, "p..i"},
     {"one_hot_rows", one_hot_rows, "i"},
+    {"put_in_planes", put_in_planes, "rI", LOOP_PAIR(scatter_within)},
+    {"_unpool", put_in_planes, "rI", LOOP_PAIR(put_within)},
+    {"take_from_planes", take_from_planes, "ri", LOOP_PAIR(gather_within)},
     {"put_along", spread_along, "rI", LOOP_PAIR(put_outer)},
     {"put_reduced", spread_along, "rI..f", 1, LOOP_PAIR(put_outer)},
     {"scatter", scatter, "pdip", LOOP_PAIR(put_outer)},

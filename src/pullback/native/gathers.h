@@ -8,7 +8,6 @@
 #include "rows.h"
 #include "views.h"
 
-
 /* Positions along the middle of [outer][extent][bytes]. */
 typedef struct {
     const int64_t *positions;
@@ -24,6 +23,7 @@ typedef struct {
     const void *from;
     void *to;
     int64_t skipped; /* a position that is left out; -1 for none */
+    int failed;      /* whether a position lies beyond the extent, where a loop looks */
 } Addition;
 
 INLINE int are_positions(PyObject *array)

@@ -98,64 +98,6 @@ static PyObject *max_pool(PyObject *const *slots, const KernelEntry *entry)
     return pack(2, results);
 }
 
-/* Planes of `sizes` elements, and as many indices into each as the array of indices has in its last dimensions. */
-static void set_planes(Pool *pool, PyObject *indices, int dims, const ptrdiff_t *sizes)
-{
-    const npy_intp *counts = last_sizes(indices, dims);
-    for (int d = 0; d < WINDOW_DIMS; d++) {
-        int axis = d - (WINDOW_DIMS - dims);
-        pool->axes[d].size = axis < 0 ? 1 : sizes[axis];
-        pool->axes[d].count = axis < 0 ? 1 : counts[axis];
-    }
-    pool->planes = planes_before(indices, dims);
-    pool->indices = data_of(indices);
-}
-
-/* Run a loop that moves numbers between planes and places in them; NULL without an exception for places beyond. */
-static PyObject *move(Pool *pool, PyObject *input, PyObject *result, BlockFunction body)
-{
-    if (!result)
-        return NULL;
-    pool->input = data_of(input);
-    pool->output = data_of(result);
-    run_items(pool->planes, elements_of(pool->axes) + windows_of(pool->axes), body, pool);
-    if (pool->failed)
-        Py_CLEAR(result);
-    return result;
-}
-
-static PyObject *put_in_planes(PyObject *const *slots, const KernelEntry *entry)
-{
-    ptrdiff_t sizes[WINDOW_DIMS];
-    Pool pool = {0};
-    int dims = PyTuple_CheckExact(slots[2]) ? (int)PyTuple_GET_SIZE(slots[2]) : 0;
-    if (dims < 1 || dims > WINDOW_DIMS || NDIM(slots[0]) < dims || !read_sizes(slots[2], dims, 1, 1, sizes))
-        return DECLINE;
-    int type = type_of(slots[0]);
-    set_planes(&pool, slots[1], dims, sizes + WINDOW_DIMS - dims);
-    PyObject *result = new_planes(slots[0], dims, sizes + WINDOW_DIMS - dims, type);
-    return move(&pool, slots[0], result, LOOP_FOR(entry, slots[0]));
-}
-
-static PyObject *take_from_planes(PyObject *const *slots, const KernelEntry *entry)
-{
-    long dims;
-    Pool pool = {0};
-    if (!read_integer(slots[2], 1, WINDOW_DIMS, &dims) || NDIM(slots[0]) < dims || !size_of(slots[1]) ||
-        NDIM(slots[0]) != NDIM(slots[1]))
-        return DECLINE;
-    for (int d = 0; d < NDIM(slots[0]) - dims; d++)
-        if (DIM(slots[0], d) != DIM(slots[1], d))
-            return DECLINE;
-    int type = type_of(slots[0]);
-    ptrdiff_t sizes[WINDOW_DIMS];
-    for (int d = 0; d < dims; d++)
-        sizes[d] = last_sizes(slots[0], (int)dims)[d];
-    set_planes(&pool, slots[1], (int)dims, sizes);
-    PyObject *result = new_array(NDIM(slots[1]), SHAPE(slots[1]), type);
-    return move(&pool, slots[0], result, FOR_TYPE(type, take_block));
-}
-
 /* What an average's sum is divided by: the elements of its window, those in the padding counted or not. */
 static double divisor_along(const PoolAxis *axis, ptrdiff_t window, int count_padding)
 {
@@ -281,10 +223,7 @@ static PyObject *_adaptive(PyObject *const *slots, const KernelEntry *entry)
 const KernelEntry pooling_kernels[] = {
     {"max_pool2d_with_indices", max_pool, "r....f", 2},
     {"max_pool3d_with_indices", max_pool, "r....f", 3},
-    {"put_in_planes", put_in_planes, "rI", LOOP_PAIR(add_block)},
-    {"_unpool", put_in_planes, "rI", LOOP_PAIR(put_block)},
     {"_adaptive", _adaptive, "r"},
-    {"take_from_planes", take_from_planes, "ri"},
     {"avg_pool2d", avg_pool, "r...ff", 2, LOOP_PAIR(avg_pool_block)},
     {"avg_pool3d", avg_pool, "r...ff", 3, LOOP_PAIR(avg_pool_block)},
     {"avg_pool_back", avg_pool_back, "r....ff", LOOP_PAIR(avg_pool_back_block)},

@@ -166,51 +166,6 @@ static void TYPED(max_pool_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
     free(memory);
 }
 
-/* Add each number at its place in its plane of zeros, or put it there. */
-INLINE void TYPED(fill_planes)(Pool *pool, ptrdiff_t begin, ptrdiff_t end, int adds)
-{
-    ptrdiff_t elements = elements_of(pool->axes), count = windows_of(pool->axes);
-    int failed = 0;
-    for (ptrdiff_t plane = begin; plane < end; plane++) {
-        const REAL *input = (const REAL *)pool->input + plane * count;
-        const npy_int64 *indices = pool->indices + plane * count;
-        REAL *output = (REAL *)pool->output + plane * elements;
-        memset(output, 0, (size_t)elements * sizeof(REAL));
-        for (ptrdiff_t i = 0; i < count; i++) {
-            if (UNLIKELY((size_t)indices[i] >= (size_t)elements)) {
-                failed = 1;
-                break;
-            }
-            output[indices[i]] = adds ? output[indices[i]] + input[i] : input[i];
-        }
-    }
-    if (failed)
-        pool->failed = 1;
-}
-
-static void TYPED(add_block)(void *context, ptrdiff_t begin, ptrdiff_t end) { TYPED(fill_planes)(context, begin, end, 1); }
-static void TYPED(put_block)(void *context, ptrdiff_t begin, ptrdiff_t end) { TYPED(fill_planes)(context, begin, end, 0); }
-
-static void TYPED(take_block)(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    Pool *pool = context;
-    ptrdiff_t elements = elements_of(pool->axes), count = windows_of(pool->axes);
-    int failed = 0;
-    for (ptrdiff_t plane = begin; plane < end; plane++) {
-        const REAL *input = (const REAL *)pool->input + plane * elements;
-        const npy_int64 *indices = pool->indices + plane * count;
-        REAL *output = (REAL *)pool->output + plane * count;
-        for (ptrdiff_t i = 0; i < count && !failed; i++) {
-            if (UNLIKELY((size_t)indices[i] >= (size_t)elements))
-                failed = 1;
-            else
-                output[i] = input[indices[i]];
-        }
-    }
-    if (failed)
-        pool->failed = 1;
-}
-
 /* total[i * to] += row[i * from], one of the strides being 1. */
 INLINE void TYPED(add_strided)(REAL *total, ptrdiff_t to, const REAL *row, ptrdiff_t from, ptrdiff_t count)
 {
