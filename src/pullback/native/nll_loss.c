@@ -1,5 +1,6 @@
 /* The compiled kernels of the negative log likelihood in kernels/nll.py. `reduction` is 0 for none, 1 for the mean, 2 for the sum. */
 #include "rows.h"
+#include "views.h"
 
 #include <stdint.h>
 
@@ -53,44 +54,23 @@ static PyObject *nll_loss(PyObject *const *slots, const KernelEntry *entry)
 {
     PyObject *input = slots[0];
     Likelihood loop;
-    long reduction = 1;
-    if (!input || !is_plain(input) || (slots[3] && !read_integer(slots[3], 0, 2, &reduction)))
-        return DECLINE;
-    PyArrayObject *array = (PyArrayObject *)input;
-    int type = type_of(input);
-    if (!read_likelihood(PyArray_NDIM(array), PyArray_DIMS(array), type, slots[1], slots[2], slots[4], &loop))
+    int type = type_of(input), reduction = dim_of(slots[3]);
+    if (!read_likelihood(NDIM(input), SHAPE(input), type, slots[1], slots[2], slots[4], &loop))
         return DECLINE;
     loop.input = data_of(input);
     double total, divisor;
     PyObject *each = NULL;
-    if (!reduction) {
-        PyArrayObject *target = (PyArrayObject *)slots[1];
-        each = new_array(PyArray_NDIM(target), PyArray_DIMS(target), type);
-        if (!each)
-            return NULL;
-    }
-    if (type == NPY_FLOAT)
-        likelihoods_float(&loop, each ? data_of(each) : NULL, &total, &divisor);
-    else
-        likelihoods_double(&loop, each ? data_of(each) : NULL, &total, &divisor);
+    if (!reduction && !(each = new_array(NDIM(slots[1]), SHAPE(slots[1]), type)))
+        return NULL;
+    FOR_TYPE(type, likelihoods)(&loop, each ? data_of(each) : NULL, &total, &divisor);
     return each ? each : store_number(reduction == 1 ? total / divisor : total, type);
 }
 
 static PyObject *nll_loss_grad(PyObject *const *slots, const KernelEntry *entry)
 {
-    PyObject *grad = slots[0], *sizes = slots[3];
-    long reduction;
-    if (!grad || !is_plain(grad) || !sizes || !PyTuple_CheckExact(sizes) || PyTuple_GET_SIZE(sizes) > NPY_MAXDIMS ||
-        !read_integer(slots[4], 0, 2, &reduction))
-        return DECLINE;
+    PyObject *grad = slots[0];
     npy_intp shape[NPY_MAXDIMS];
-    int ndim = (int)PyTuple_GET_SIZE(sizes), type = type_of(grad);
-    for (int i = 0; i < ndim; i++) {
-        long size;
-        if (!read_integer(PyTuple_GET_ITEM(sizes, i), 1, LONG_MAX, &size))
-            return DECLINE;
-        shape[i] = size;
-    }
+    int ndim = read_shape(slots[3], shape), type = type_of(grad), reduction = dim_of(slots[4]);
     Likelihood loop;
     if (!read_likelihood(ndim, shape, type, slots[1], slots[2], slots[5], &loop) ||
         (reduction ? size_of(grad) != 1 : !same_shape(grad, slots[1])))
@@ -100,21 +80,15 @@ static PyObject *nll_loss_grad(PyObject *const *slots, const KernelEntry *entry)
         return NULL;
     double total, divisor = 1;
     loop.input = NULL;
-    if (type == NPY_FLOAT) {
-        if (reduction == 1)
-            likelihoods_float(&loop, NULL, &total, &divisor);
-        spread_likelihoods_float(&loop, data_of(grad), !reduction, divisor, data_of(result));
-    } else {
-        if (reduction == 1)
-            likelihoods_double(&loop, NULL, &total, &divisor);
-        spread_likelihoods_double(&loop, data_of(grad), !reduction, divisor, data_of(result));
-    }
+    if (reduction == 1)
+        FOR_TYPE(type, likelihoods)(&loop, NULL, &total, &divisor);
+    FOR_TYPE(type, spread_likelihoods)(&loop, data_of(grad), !reduction, divisor, data_of(result));
     return result;
 }
 
 const KernelEntry nll_loss_kernels[] = {
-    {"nll_loss", nll_loss},
-    {"nll_loss2d", nll_loss},
-    {"nll_loss_grad", nll_loss_grad},
+    {"nll_loss", nll_loss, "p..2"},
+    {"nll_loss2d", nll_loss, "p..2"},
+    {"nll_loss_grad", nll_loss_grad, "p...2"},
     {NULL},
 };
