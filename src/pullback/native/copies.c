@@ -4,6 +4,8 @@
  * NumPy copies them row by row, one element of each cache line at a time; here a square block is copied at a time, whose
  * lines stay in the cache. Arrays whose last dimension lies together are left to NumPy, which copies whole rows.
  */
+#include "boxes.h"
+#include "casts.h"
 #include "rows.h"
 
 #include <float.h>
@@ -11,260 +13,227 @@
 #include <string.h>
 
 #define BLOCK 32
+#define LONG_ROW 65536
 
-/* The dimension whose elements are neighbours in memory, [length], against the last, [columns]; the others are outer. */
 typedef struct {
-    const char *from;
-    char *to;
-    int outer_ndim;
-    npy_intp outer_shape[NPY_MAXDIMS], outer_from[NPY_MAXDIMS], outer_to[NPY_MAXDIMS]; /* steps in bytes */
-    npy_intp outer, length, columns, from_step, to_step; /* steps in elements: between columns, between rows */
-    npy_intp item;
-} TransposedCopy;
+    uint64_t first, second;
+} Pair;
 
-#define COPY_BLOCK(name, WORD)                                                                                         \
-    MULTIVERSIONED static void name(const TransposedCopy *c, const char *source, char *target, npy_intp begin,          \
-                                    npy_intp end)                                                                      \
+/* Rows of elements whose step in `from` is a constant, where it can be; the others in squares, whose lines stay in the cache. */
+#define COPY_ROWS(WORD, name)                                                                                          \
+    INLINE void copy_each_of_##name(const char *from, char *to, npy_intp rows, npy_intp columns, npy_intp row_from,    \
+                                    npy_intp row_to, npy_intp step)                                                    \
     {                                                                                                                  \
-        const WORD *from = (const WORD *)source;                                                                       \
-        WORD *to = (WORD *)target;                                                                                     \
-        for (npy_intp column = 0; column < c->columns; column += BLOCK) {                                              \
-            npy_intp stop = column + BLOCK < c->columns ? column + BLOCK : c->columns;                                 \
-            for (npy_intp i = begin; i < end; i++)                                                                     \
-                for (npy_intp j = column; j < stop; j++)                                                               \
-                    to[i * c->to_step + j] = from[i + j * c->from_step];                                               \
+        for (npy_intp i = 0; i < rows; i++) {                                                                          \
+            const WORD *row = (const WORD *)(from + i * row_from), first = row[0];                                     \
+            WORD *restrict target = (WORD *)(to + i * row_to);                                                         \
+            for (npy_intp j = 0; j < columns; j++)                                                                     \
+                target[j] = step ? row[j * step] : first;                                                              \
         }                                                                                                              \
-    }
-
-COPY_BLOCK(copy_block_1, uint8_t)
-COPY_BLOCK(copy_block_2, uint16_t)
-COPY_BLOCK(copy_block_4, uint32_t)
-COPY_BLOCK(copy_block_8, uint64_t)
-
-/* An item is BLOCK rows of the result in one of the outer positions. */
-static void copy_blocks(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    const TransposedCopy *c = context;
-    npy_intp groups = (c->length + BLOCK - 1) / BLOCK;
-    for (ptrdiff_t number = begin; number < end; number++) {
-        npy_intp rest = number / groups, first = number % groups * BLOCK;
-        const char *from = c->from;
-        char *to = c->to;
-        for (int i = c->outer_ndim - 1; i >= 0; i--) {
-            from += rest % c->outer_shape[i] * c->outer_from[i];
-            to += rest % c->outer_shape[i] * c->outer_to[i];
-            rest /= c->outer_shape[i];
-        }
-        npy_intp last = first + BLOCK < c->length ? first + BLOCK : c->length;
-        switch (c->item) {
-        case 1: copy_block_1(c, from, to, first, last); break;
-        case 2: copy_block_2(c, from, to, first, last); break;
-        case 4: copy_block_4(c, from, to, first, last); break;
-        default: copy_block_8(c, from, to, first, last);
-        }
-    }
-}
-
-/* Rows of [columns] elements, all of which have one value: copies of arrays that were expanded along the last dimension. */
-typedef struct {
-    const char *from;
-    char *to;
-    int outer_ndim;
-    npy_intp outer_shape[NPY_MAXDIMS], outer_from[NPY_MAXDIMS]; /* steps in bytes */
-    npy_intp columns, item;
-} Repetition;
-
-/* The first element of a row. */
-INLINE const char *row_of(const Repetition *r, npy_intp number)
-{
-    const char *from = r->from;
-    for (int i = r->outer_ndim - 1; i > 0; i--) {
-        from += number % r->outer_shape[i] * r->outer_from[i];
-        number /= r->outer_shape[i];
-    }
-    return r->outer_ndim ? from + number * r->outer_from[0] : from;
-}
-
-/* An item is an element of the only row, or a row. */
-#define REPEAT(name, WORD)                                                                                             \
-    MULTIVERSIONED static void name(const Repetition *r, ptrdiff_t begin, ptrdiff_t end)                               \
+    }                                                                                                                  \
+    MULTIVERSIONED static void copy_rows_of_##name(const Box *b, const char *from, char *to, npy_intp rows,            \
+                                                   npy_intp columns)                                                   \
     {                                                                                                                  \
-        WORD *to = (WORD *)r->to;                                                                                      \
-        if (!r->outer_ndim) {                                                                                          \
-            WORD value = *(const WORD *)r->from;                                                                       \
-            for (ptrdiff_t i = begin; i < end; i++)                                                                    \
-                to[i] = value;                                                                                         \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (ptrdiff_t row = begin; row < end; row++) {                                                                \
-            WORD value = *(const WORD *)row_of(r, row);                                                                \
-            for (npy_intp i = 0; i < r->columns; i++)                                                                  \
-                to[row * r->columns + i] = value;                                                                      \
-        }                                                                                                              \
+        const npy_intp size = sizeof(WORD);                                                                            \
+        if (b->step == 0)                                                                                              \
+            copy_each_of_##name(from, to, rows, columns, b->row_from, b->row_to, 0);                                   \
+        else if (b->step == -1)                                                                                        \
+            copy_each_of_##name(from, to, rows, columns, b->row_from, b->row_to, -1);                                  \
+        else                                                                                                           \
+            for (npy_intp j = 0; j < columns; j += BLOCK)                                                              \
+                copy_each_of_##name(from + j * b->step * size, to + j * size, rows,                                    \
+                                    columns - j < BLOCK ? columns - j : BLOCK, size, b->row_to, b->step);              \
     }
+COPY_ROWS(uint8_t, bytes)
+COPY_ROWS(uint16_t, shorts)
+COPY_ROWS(uint32_t, words)
+COPY_ROWS(uint64_t, long_words)
+COPY_ROWS(Pair, pairs)
 
-REPEAT(repeat_1, uint8_t)
-REPEAT(repeat_2, uint16_t)
-REPEAT(repeat_4, uint32_t)
-REPEAT(repeat_8, uint64_t)
-
-static void repeat_items(void *context, ptrdiff_t begin, ptrdiff_t end)
+static void copy_rows(const Box *box, const char *from, char *to, npy_intp rows, npy_intp columns)
 {
-    const Repetition *r = context;
-    switch (r->item) {
-    case 1: repeat_1(r, begin, end); break;
-    case 2: repeat_2(r, begin, end); break;
-    case 4: repeat_4(r, begin, end); break;
-    default: repeat_8(r, begin, end);
-    }
-}
-
-#define SHORTEST_ROW 4
-
-/* How many elements in a row have one value: all, or those of the last dimension; 0 where they are few or differ. */
-static npy_intp repeated_columns(PyArrayObject *array)
-{
-    int last = PyArray_NDIM(array) - 1, all = 1;
-    for (int i = 0; i <= last; i++)
-        all &= PyArray_STRIDE(array, i) == 0 || PyArray_DIM(array, i) == 1;
-    npy_intp columns = all ? PyArray_SIZE(array) : PyArray_STRIDE(array, last) ? 0 : PyArray_DIM(array, last);
-    return columns < SHORTEST_ROW ? 0 : columns;
-}
-
-static void copy_repeated(PyArrayObject *input, PyArrayObject *result, npy_intp columns)
-{
-    Repetition r = {PyArray_BYTES(input), PyArray_BYTES(result), .columns = columns, .item = PyArray_ITEMSIZE(input)};
-    npy_intp rows = PyArray_SIZE(input) / columns;
-    for (int i = 0; rows > 1 && i < PyArray_NDIM(input) - 1; i++) {
-        r.outer_shape[r.outer_ndim] = PyArray_DIM(input, i);
-        r.outer_from[r.outer_ndim++] = PyArray_STRIDE(input, i);
-    }
-    if (r.outer_ndim)
-        run_items(rows, columns, repeat_items, &r);
+    if (box->step == 1)
+        for (npy_intp i = 0; i < rows; i++)
+            memcpy(to + i * box->row_to, from + i * box->row_from, (size_t)(columns * box->item));
+    else if (box->item == 1)
+        copy_rows_of_bytes(box, from, to, rows, columns);
+    else if (box->item == 2)
+        copy_rows_of_shorts(box, from, to, rows, columns);
+    else if (box->item == 4)
+        copy_rows_of_words(box, from, to, rows, columns);
+    else if (box->item == 8)
+        copy_rows_of_long_words(box, from, to, rows, columns);
     else
-        run_items(columns, 1, repeat_items, &r);
+        copy_rows_of_pairs(box, from, to, rows, columns);
 }
 
-/* A block of memory, written again and again: copies of arrays that are expanded along their first dimensions. */
-typedef struct {
-    const char *from;
-    char *to;
-    size_t bytes;
-} Tiling;
+/* An item is a part of the rows, or of the only one, at one place of the dimensions around them. */
+static void copy_parts(void *context, ptrdiff_t begin, ptrdiff_t end)
+{
+    const Box *box = context;
+    int has_rows = box->rows > 1;
+    npy_intp length = has_rows ? box->rows : box->columns, parts = (length + box->part - 1) / box->part;
+    for (ptrdiff_t number = begin; number < end; number++) {
+        npy_intp rest = number / parts, first = number % parts * box->part;
+        npy_intp count = length - first < box->part ? length - first : box->part;
+        const char *from = box->from + first * (has_rows ? box->row_from : box->step * box->item);
+        char *to = box->to + first * (has_rows ? box->row_to : box->item);
+        for (int i = box->ndim - 1; i >= 0; i--) {
+            from += rest % box->shape[i] * box->from_steps[i];
+            to += rest % box->shape[i] * box->to_steps[i];
+            rest /= box->shape[i];
+        }
+        copy_rows(box, from, to, has_rows ? count : 1, has_rows ? box->columns : count);
+    }
+}
 
+/* A block of memory, written again and again: the only thing to do where the outer steps are zero. */
 #define TILE 4096
 
 static void tile_part(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
-    const Tiling *t = context;
-    char *first = t->to + begin * t->bytes, *to = first, *stop = t->to + end * t->bytes;
-    for (; to < stop && (size_t)(to - first) < TILE; to += t->bytes)
-        memcpy(to, t->from, t->bytes);
-    size_t tile = (size_t)(to - first);
-    for (; to < stop; to += tile)
+    const Box *box = context;
+    size_t bytes = (size_t)(box->columns * box->item), tile;
+    char *first = box->to + begin * bytes, *to = first, *stop = box->to + end * bytes;
+    for (; to < stop && (size_t)(to - first) < TILE; to += bytes)
+        memcpy(to, box->from, bytes);
+    for (tile = (size_t)(to - first); to < stop; to += tile)
         memcpy(to, first, (size_t)(stop - to) < tile ? (size_t)(stop - to) : tile);
 }
 
-/* How many elements the dimensions have that follow the expanded first ones, and lie in row-major order; 0 otherwise. */
-static npy_intp tiled_elements(PyArrayObject *array)
+Box box_between(PyObject *from, PyObject *to)
 {
-    npy_intp elements = 1, item = PyArray_ITEMSIZE(array);
-    int i = PyArray_NDIM(array) - 1;
-    for (; i >= 0 && (PyArray_DIM(array, i) == 1 || PyArray_STRIDE(array, i) == elements * item); i--)
-        elements *= PyArray_DIM(array, i);
-    int is_whole = i < 0;
-    for (; i >= 0; i--)
-        if (PyArray_STRIDE(array, i) && PyArray_DIM(array, i) > 1)
+    Box box; /* most of it is not used */
+    box.from = data_of(from);
+    box.to = data_of(to);
+    box.item = ITEM(from);
+    box.ndim = NDIM(from);
+    memcpy(box.shape, SHAPE(from), sizeof(npy_intp) * (size_t)box.ndim);
+    memcpy(box.from_steps, STRIDES(from), sizeof(npy_intp) * (size_t)box.ndim);
+    memcpy(box.to_steps, STRIDES(to), sizeof(npy_intp) * (size_t)box.ndim);
+    return box;
+}
+
+Box box_of_rows(const void *from, void *to, npy_intp item, npy_intp rows, npy_intp distance, npy_intp columns, npy_intp step)
+{
+    Box box;
+    box.from = from;
+    box.to = to;
+    box.item = item;
+    box.ndim = 2;
+    box.shape[0] = rows;
+    box.shape[1] = columns;
+    box.from_steps[0] = box.to_steps[0] = distance;
+    box.from_steps[1] = step;
+    box.to_steps[1] = item;
+    return box;
+}
+
+/* Leave out dimensions of one element, and join neighbours that are one for both. */
+static void join_dimensions(Box *box)
+{
+    int kept = 0;
+    for (int i = 0; i < box->ndim; i++) {
+        npy_intp size = box->shape[i], from = box->from_steps[i], to = box->to_steps[i];
+        if (size == 1)
+            continue;
+        int joined = kept && box->from_steps[kept - 1] == from * size && box->to_steps[kept - 1] == to * size;
+        kept += !joined;
+        box->shape[kept - 1] = joined ? box->shape[kept - 1] * size : size;
+        box->from_steps[kept - 1] = from;
+        box->to_steps[kept - 1] = to;
+    }
+    box->ndim = kept;
+}
+
+/* Take a dimension out, into the inner part. */
+static void take_rows(Box *box, int dim)
+{
+    box->rows = box->shape[dim];
+    box->row_from = box->from_steps[dim];
+    box->row_to = box->to_steps[dim];
+    box->ndim--;
+    for (int i = dim; i < box->ndim; i++) {
+        box->shape[i] = box->shape[i + 1];
+        box->from_steps[i] = box->from_steps[i + 1];
+        box->to_steps[i] = box->to_steps[i + 1];
+    }
+}
+
+int copy_box(Box *box)
+{
+    npy_intp items = 1, item = box->item;
+    int fast = -1;
+    join_dimensions(box);
+    box->columns = box->step = box->rows = 1;
+    if (box->ndim && box->to_steps[box->ndim - 1] == item) {
+        npy_intp step = box->from_steps[--box->ndim];
+        box->columns = box->shape[box->ndim];
+        box->step = step / item;
+        for (int i = 0; i < box->ndim; i++)
+            fast = box->from_steps[i] == item ? i : fast;
+        int in_rows = step == item || step == -item || (step == 0 && (box->columns >= 4 || fast < 0));
+        if (step % item || (!in_rows && fast < 0))
             return 0;
-    return is_whole ? 0 : elements;
+        fast = in_rows ? -1 : fast;
+    }
+    if (box->step == 1 && box->ndim == 1 && !box->from_steps[0] && box->to_steps[0] == box->columns * item) {
+        run_items(box->shape[0], box->columns, tile_part, box);
+        return 1;
+    }
+    if (box->ndim)
+        take_rows(box, fast >= 0 ? fast : box->ndim - 1);
+    for (int i = 0; i < box->ndim; i++)
+        items *= box->shape[i];
+    box->part = box->rows == 1 ? LONG_ROW : fast >= 0 ? BLOCK : LONG_ROW / 4 / box->columns + 1;
+    npy_intp length = box->rows > 1 ? box->rows : box->columns, part = length < box->part ? length : box->part;
+    run_items(items * ((length + box->part - 1) / box->part), box->rows > 1 ? part * box->columns : part, copy_parts, box);
+    return 1;
 }
 
-static void copy_tiled(PyArrayObject *input, PyArrayObject *result, npy_intp elements)
-{
-    Tiling t = {PyArray_BYTES(input), PyArray_BYTES(result), (size_t)(elements * PyArray_ITEMSIZE(input))};
-    run_items(PyArray_SIZE(input) / elements, elements, tile_part, &t);
-}
-
-/* The dimension other than the last, of more than one element, whose elements are neighbours; -1 for none. */
-static int neighbours_in(PyArrayObject *array)
-{
-    int last = PyArray_NDIM(array) - 1;
-    if (PyArray_STRIDE(array, last) == PyArray_ITEMSIZE(array))
-        return -1;
-    for (int i = 0; i < last; i++)
-        if (PyArray_STRIDE(array, i) == PyArray_ITEMSIZE(array) && PyArray_DIM(array, i) > 1)
-            return i;
-    return -1;
-}
-
-static int is_copyable(PyObject *object)
-{
-    if (!PyArray_CheckExact(object) || !PyArray_ISBEHAVED_RO((PyArrayObject *)object) || !size_of(object))
-        return 0;
-    PyArrayObject *array = (PyArrayObject *)object;
-    npy_intp item = PyArray_ITEMSIZE(array);
-    return (item == 1 || item == 2 || item == 4 || item == 8) && PyArray_NDIM(array) >= 1 &&
-           !PyDataType_REFCHK(PyArray_DESCR(array));
-}
-
-/* contiguous_copy(input), in row-major order. */
+/* contiguous_copy(input), in row-major order; arrays whose last dimension lies together are left to NumPy. */
 static PyObject *contiguous_copy(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (!is_copyable(arguments[0]) || !PyUnicode_Check(arguments[1]) ||
-        PyUnicode_CompareWithASCIIString(arguments[1], "contiguous_format"))
+    PyObject *input = arguments[0];
+    if (!PyArray_CheckExact(input) || !PyArray_ISBEHAVED_RO(ARRAY(input)) || !size_of(input) || NDIM(input) < 1 ||
+        !is_copied_size(ITEM(input)) || ITEM(input) > 8 || PyDataType_REFCHK(PyArray_DESCR(ARRAY(input))) ||
+        !PyUnicode_Check(arguments[1]) || PyUnicode_CompareWithASCIIString(arguments[1], "contiguous_format"))
         return DECLINE;
-    npy_intp columns = repeated_columns((PyArrayObject *)arguments[0]);
-    npy_intp elements = columns ? 0 : tiled_elements((PyArrayObject *)arguments[0]);
-    int fast = neighbours_in((PyArrayObject *)arguments[0]);
-    if (fast < 0 && !columns && !elements)
+    int i = NDIM(input) - 1, is_expanded = 0;
+    while (i > 0 && DIM(input, i) == 1)
+        i--;
+    for (int d = 0; d <= i; d++)
+        is_expanded |= STRIDE(input, d) == 0 && DIM(input, d) > 1;
+    if (STRIDE(input, i) == ITEM(input) && !is_expanded)
         return DECLINE;
-    PyArrayObject *input = (PyArrayObject *)arguments[0];
-    PyArray_Descr *descr = PyArray_DESCR(input);
-    int last = PyArray_NDIM(input) - 1;
-    Py_INCREF(descr);
-    PyObject *made = PyArray_NewFromDescr(&PyArray_Type, descr, last + 1, PyArray_DIMS(input), NULL, NULL, 0, NULL);
-    if (!made)
-        return NULL;
-    PyArrayObject *result = (PyArrayObject *)made;
-    if (columns || elements) {
-        columns ? copy_repeated(input, result, columns) : copy_tiled(input, result, elements);
-        return made;
+    PyObject *result = new_of_type(input, NDIM(input), SHAPE(input));
+    if (result) {
+        Box box = box_between(input, result);
+        if (!copy_box(&box))
+            Py_CLEAR(result);
     }
-    npy_intp item = PyArray_ITEMSIZE(input);
-    TransposedCopy c = {.from = PyArray_BYTES(input), .to = PyArray_BYTES(result), .outer = 1, .item = item,
-                        .length = PyArray_DIM(input, fast), .columns = PyArray_DIM(input, last),
-                        .from_step = PyArray_STRIDE(input, last) / item, .to_step = PyArray_STRIDE(result, fast) / item};
-    for (int i = 0; i < last; i++)
-        if (i != fast) {
-            c.outer_shape[c.outer_ndim] = PyArray_DIM(input, i);
-            c.outer_from[c.outer_ndim] = PyArray_STRIDE(input, i);
-            c.outer_to[c.outer_ndim++] = PyArray_STRIDE(result, i);
-            c.outer *= PyArray_DIM(input, i);
-        }
-    run_items(c.outer * ((c.length + BLOCK - 1) / BLOCK), BLOCK * c.columns, copy_blocks, &c);
-    return made;
+    return result;
 }
 
 /* Write the first element of a row-major array to all places. */
 static void repeat(PyArrayObject *array)
 {
-    Repetition r = {PyArray_BYTES(array), PyArray_BYTES(array), .columns = PyArray_SIZE(array),
-                    .item = PyArray_ITEMSIZE(array)};
-    run_items(r.columns, 1, repeat_items, &r);
+    Pair first;
+    npy_intp item = PyArray_ITEMSIZE(array);
+    memcpy(&first, PyArray_DATA(array), (size_t)item);
+    Box box = box_of_rows(&first, PyArray_DATA(array), item, 1, 0, PyArray_SIZE(array), 0);
+    copy_box(&box);
 }
 
 /* repeat_first(array), in place. */
 static PyObject *repeat_first(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (!PyArray_CheckExact(arguments[0]) || !size_of(arguments[0]))
+    PyObject *array = arguments[0];
+    if (!PyArray_CheckExact(array) || !size_of(array) || !PyArray_ISCARRAY(ARRAY(array)) ||
+        PyDataType_REFCHK(PyArray_DESCR(ARRAY(array))) || !is_copied_size(ITEM(array)))
         return DECLINE;
-    PyArrayObject *array = (PyArrayObject *)arguments[0];
-    npy_intp item = PyArray_ITEMSIZE(array);
-    if (!PyArray_ISCARRAY(array) || PyDataType_REFCHK(PyArray_DESCR(array)) || (item != 1 && item != 2 && item != 4 && item != 8))
-        return DECLINE;
-    repeat(array);
-    Py_INCREF(arguments[0]);
-    return arguments[0];
+    repeat(ARRAY(array));
+    return Py_NewRef(array);
 }
 
 /* Write a number to every element. */

@@ -1,91 +1,32 @@
 /* Row-major arrays of any dtype with their elements in other places: kernels of kernels/rearranging.py. */
+#include "boxes.h"
 #include "gathers.h"
-
-/* Rows of one item size, each taken from another row; the elements of a row in their order or the other way round. */
-typedef struct {
-    const char *from;
-    char *to;
-    int ndim; /* of what a row is in */
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS]; /* of the rows, in bytes; negative where reversed */
-    ptrdiff_t count, item;
-    int backward;
-} Flip;
-
-#define REVERSE(type)                                                                                                  \
-    for (ptrdiff_t i = 0; i < flip->count; i++)                                                                        \
-        ((type *)to)[i] = ((const type *)from)[flip->count - 1 - i];
-
-MULTIVERSIONED static void flip_rows(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    const Flip *flip = context;
-    ptrdiff_t bytes = flip->count * flip->item;
-    for (ptrdiff_t row = begin; row < end; row++) {
-        const char *from = flip->from;
-        char *to = flip->to + row * bytes;
-        ptrdiff_t left = row;
-        for (int d = flip->ndim; d--; left /= flip->shape[d])
-            from += left % flip->shape[d] * flip->strides[d];
-        if (!flip->backward) {
-            memcpy(to, from, bytes);
-        } else if (flip->item == 4) {
-            REVERSE(uint32_t)
-        } else if (flip->item == 8) {
-            REVERSE(uint64_t)
-        } else {
-            for (ptrdiff_t i = 0; i < flip->count; i++)
-                memcpy(to + i * flip->item, from + (flip->count - 1 - i) * flip->item, flip->item);
-        }
-    }
-}
 
 /* flip(input, dims) */
 static PyObject *flip(PyObject *const *arguments, const KernelEntry *entry)
 {
     npy_intp dims[NPY_MAXDIMS];
+    PyObject *input = arguments[0];
     int count;
-    if (!is_plain_memory(arguments[0]) || !size_of(arguments[0]) || !NDIM(arguments[0]) ||
+    if (!is_plain_memory(input) || !size_of(input) || !NDIM(input) || !is_copied_size(ITEM(input)) ||
         (count = read_shape(arguments[1], dims)) < 0)
         return DECLINE;
-    PyObject *input = arguments[0];
-    int ndim = NDIM(input), last = ndim - 1;
-    Flip loop = {.from = data_of(input), .ndim = last, .count = SHAPE(input)[last], .item = ITEM(input)};
-    for (int d = 0; d < last; d++) {
-        loop.shape[d] = SHAPE(input)[d];
-        loop.strides[d] = STRIDE(input, d);
-    }
-    for (int k = 0; k < count; k++) {
-        if (dims[k] < 0 || dims[k] >= ndim || (dims[k] != last && loop.strides[dims[k]] < 0))
-            return DECLINE;
-        if (dims[k] == last) {
-            loop.backward = 1;
-        } else {
-            loop.from += (loop.shape[dims[k]] - 1) * loop.strides[dims[k]];
-            loop.strides[dims[k]] *= -1;
+    PyObject *result = new_of_type(input, NDIM(input), SHAPE(input));
+    if (!result)
+        return NULL;
+    Box box = box_between(input, result);
+    int fits = 1;
+    for (int k = 0; fits && k < count; k++) {
+        int dim = (int)dims[k];
+        fits = dim >= 0 && dim < box.ndim && box.from_steps[dim] >= 0;
+        if (fits) {
+            box.from += (box.shape[dim] - 1) * box.from_steps[dim];
+            box.from_steps[dim] *= -1;
         }
     }
-    PyObject *result = new_of_type(input, ndim, SHAPE(input));
-    if (result) {
-        loop.to = data_of(result);
-        run_items(size_of(input) / loop.count, loop.count, flip_rows, &loop);
-    }
+    if (!fits || !copy_box(&box))
+        Py_CLEAR(result);
     return result;
-}
-
-typedef struct {
-    const char *from;
-    char *to;
-    ptrdiff_t whole, moved; /* bytes that are rolled together, and by how many */
-} Roll;
-
-static void roll_blocks(void *context, ptrdiff_t begin, ptrdiff_t end)
-{
-    const Roll *roll = context;
-    for (ptrdiff_t block = begin; block < end; block++) {
-        const char *from = roll->from + block * roll->whole;
-        char *to = roll->to + block * roll->whole;
-        memcpy(to + roll->moved, from, roll->whole - roll->moved);
-        memcpy(to, from + roll->whole - roll->moved, roll->moved);
-    }
 }
 
 /* roll(input, shifts, dims) along one dimension, or of the flattened array where there are no dims. */
@@ -100,11 +41,17 @@ static PyObject *roll(PyObject *const *arguments, const KernelEntry *entry)
     if (along < 0 || along > 1 || (along && (dims[0] < 0 || dims[0] >= NDIM(input))))
         return DECLINE;
     Layout layout = along ? layout_along(input, (int)dims[0]) : (Layout){1, size_of(input), 1};
-    ptrdiff_t item = ITEM(input), moved = (shifts[0] % layout.count + layout.count) % layout.count;
     PyObject *result = new_of_type(input, NDIM(input), SHAPE(input));
-    if (result) {
-        Roll loop = {data_of(input), data_of(result), layout.count * layout.inner * item, moved * layout.inner * item};
-        run_items(layout.outer, layout.count * layout.inner, roll_blocks, &loop);
+    if (!result)
+        return NULL;
+    ptrdiff_t bytes = layout.inner * ITEM(input), whole = layout.count * bytes;
+    ptrdiff_t moved = (shifts[0] % layout.count + layout.count) % layout.count * bytes;
+    ptrdiff_t cuts[] = {0, whole - moved, whole};
+    for (int i = 0; i < 2; i++) {
+        Box box = box_of_rows((char *)data_of(input) + cuts[i], (char *)data_of(result) + (i ? 0 : moved), 1, layout.outer,
+                              whole, cuts[i + 1] - cuts[i], 1);
+        if (box.shape[1])
+            copy_box(&box);
     }
     return result;
 }
