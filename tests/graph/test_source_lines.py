@@ -372,3 +372,11 @@ def test_errors_say_what_they_can_without_lines() -> None:
         y.mul_(2)
         with pytest.raises(RuntimeError, match=r"expected version 0 instead\. Hint: enable anomaly"):
             y.sum().backward()
+
+
+@record_source_lines()
+def test_errors_name_the_modules_where_one_line_calls_them_all() -> None:
+    net = pullback.nn.Sequential(pullback.nn.Sigmoid(), pullback.nn.ReLU(inplace=True))
+    loss = net(pullback.ones(2, requires_grad=True)).sum()
+    with pytest.raises(RuntimeError, match=r"saved, at .*, in the module 1\. SigmoidBackward0 .*, in the module 0\."):
+        loss.backward()

@@ -357,3 +357,22 @@ def test_a_permuted_storage_goes_to_a_file_and_back(tmp_path: Path) -> None:
         loss = (x.permute(2, 0, 1) * 2).square().sum()
     (grad,) = pullback.autograd.grad(loss, x)
     assert pullback.equal(grad, x.detach() * 8)
+
+
+def test_passes_that_are_recorded_in_the_block_keep_the_budget() -> None:
+    w = pullback.randn(30, 30, requires_grad=True)
+
+    def penalty() -> Any:
+        y = (w.sin() @ w.t()).tanh()
+        (grad,) = pullback.autograd.grad(y.sum(), w, create_graph=True)
+        return grad.square().sum()
+
+    penalty().backward()
+    assert w.grad is not None
+    expected, w.grad = w.grad, None
+    with activation_budget(3 * 3600) as budget:
+        loss = penalty()
+    assert saved_report(loss).facts["activation_bytes"] <= 3 * 3600 + 100  # numbers of one element beside
+    loss.backward()
+    assert bool((w.grad == expected).all())
+    assert {row["operation"] for row in budget.report().rows} >= {"tanh_backward", "sin"}

@@ -18,6 +18,7 @@ from pullback.inspection.coverage import checked, coverage, measured, program_co
 from pullback.inspection.derivative_use import rule_branches, used_derivatives
 from pullback.inspection.rule_digests import rule_digest
 from pullback.inspection.strict_derivatives import strict_derivatives
+from pullback.utils.checkpoint import checkpoint
 
 
 def test_measurements_are_of_the_rules_as_they_are() -> None:
@@ -155,3 +156,14 @@ def test_forward_mode_is_insisted_on_where_asked_for() -> None:
     assert "no jvp" in "".join(caught.value.__notes__)
     with pytest.raises(ValueError, match="order of at least 1"):
         strict_derivatives(0)
+
+
+def test_a_reentrant_checkpoint_has_no_second_derivative() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    with strict_derivatives():
+        checkpoint(pullback.sin, x, use_reentrant=True)
+    with strict_derivatives(order=2):
+        checkpoint(pullback.sin, x, use_reentrant=False)
+        with pytest.raises(NotImplementedError, match="CheckpointFunction") as caught:
+            checkpoint(pullback.sin, x, use_reentrant=True)
+    assert "use_reentrant=False" in caught.value.__notes__[0]

@@ -447,3 +447,13 @@ def test_a_hook_on_the_way_is_suspected_where_the_pass_is_finite_without_it() ->
     assert (found.kind, found.certain) == ("hook", False)
     assert found.line is not None
     assert found.line.text == "hidden.register_hook(lambda grad: grad * math.nan)"
+
+
+@pytest.mark.parametrize("retain_graph", [None, True])
+def test_complex_numbers_are_divided_by_zero_as_others_are(retain_graph: bool | None) -> None:
+    z = pullback.tensor([1 + 1j, 0j], requires_grad=True)
+    loss = (1 / z).abs().sum()
+    loss.backward(retain_graph=retain_graph)
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.operation, found.kind, found.element) == ("ReciprocalBackward0", "division_by_zero", (1,))

@@ -649,3 +649,37 @@ def test_a_compiled_function_names_the_line_for_arguments_it_never_saw(
     assert explanation.line.place == (__file__, function.__code__.co_firstlineno + offset)
     assert loss.grad_fn is not None
     assert loss.grad_fn.name() == "CompiledFunctionBackward"
+
+
+@record_source_lines()
+def test_cuts_of_what_a_program_has_left_behind_are_not_suspected() -> None:
+    clear_cuts()
+    gone = pullback.ones(2, requires_grad=True)
+    _ = gone.detach()
+    del gone
+    explanation = explain_grad((pullback.ones(2) * 2).sum())
+    assert isinstance(explanation, Explanation)
+    assert (explanation.code, explanation.line) == ("no_input_requires_grad", None)
+
+
+@record_source_lines()
+def test_a_guess_about_a_loss_says_what_else_it_may_be() -> None:
+    clear_cuts()
+    w = pullback.ones(2, requires_grad=True)
+    with pullback.no_grad():
+        loss = (w * 2).sum()
+    explanation = explain_grad((loss * 2).clone())
+    assert isinstance(explanation, Explanation)
+    assert (explanation.code, explanation.certain) == ("no_grad", False)
+    assert "unless nothing that it was computed from requires grad" in str(explanation)
+
+
+@pytest.mark.parametrize("step", ["round", "floor", "sign"])
+def test_of_a_freed_graph_a_step_is_named_that_always_gives_zeros(step: str) -> None:
+    w = pullback.rand(3, requires_grad=True)
+    loss = (getattr(w * pullback.rand(3), step)() * pullback.rand(3)).sum()
+    loss.backward()
+    explanation = explain_grad(w, loss)
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == "zero_gradient"
+    assert explanation.sentence.endswith(f": {step.title()}Backward0 made it so")

@@ -233,3 +233,39 @@ def test_runs_of_two_processes_are_compared(tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(ValueError, match="does not hold a recorded run"):
         recorded_run.load(str(path))
+
+
+def test_random_numbers_of_another_seed_are_named() -> None:
+    runs = []
+    for seed in (0, 1):
+        pullback.manual_seed(seed)
+        with recorded_run() as run:
+            pullback.nn.functional.dropout(pullback.ones(4), 0.5)
+        runs.append(run)
+    difference = first_difference(*runs)
+    assert difference is not None
+    assert (difference.rows[0]["operation"], difference.rows[0]["cause"]) == ("bernoulli_", "random")
+
+
+def test_a_run_that_ends_early_differs() -> None:
+    with recorded_run() as whole:
+        pullback.ones(3).sin().exp()
+    with pytest.raises(RunDifference, match=r"differ first at operation 1, exp .*one of the runs ended before it"):
+        with recorded_run(against=whole):
+            pullback.ones(3).sin()
+
+
+def test_an_error_in_a_run_is_not_hidden_by_its_end() -> None:
+    with recorded_run() as whole:
+        pullback.ones(3).sin()
+    with pytest.raises(KeyError), recorded_run(against=whole):
+        raise KeyError
+
+
+def test_operations_of_a_recorded_pass_are_seen() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    with recorded_run() as run:
+        pullback.autograd.grad(x.sin().sum(), x, create_graph=True)
+    assert [entry["operation"] for entry in run.entries] == [
+        "sin", "sum", "expand", "SumBackward0", "cos", "mul", "SinBackward0",
+    ]  # fmt: skip

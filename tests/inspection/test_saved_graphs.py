@@ -20,6 +20,7 @@ from pullback.inspection.activation_budget import activation_budget
 from pullback.inspection.fingerprints import grad_fingerprint
 from pullback.inspection.rule_digests import rule_digest
 from pullback.inspection.saved_graphs import load_graph, save_graph
+from pullback.utils.checkpoint import checkpoint
 
 F = nn.functional
 
@@ -274,3 +275,14 @@ def test_a_result_that_was_packed_is_saved_as_a_result(block: str) -> None:
     (found,) = load_graph(written(loss)).backward().values()
     (expected,) = pullback.autograd.grad(loss, x)
     assert pullback.equal(found, expected)
+
+
+def test_what_cannot_be_saved_is_refused_with_the_way_round() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match=r"CheckpointFunctionBackward cannot .* use_reentrant=False"):
+        save_graph(checkpoint(pullback.sin, x, use_reentrant=True).sum(), io.BytesIO())
+    compiled = pullback.compile(lambda x: (x.sin() * x).sum())
+    for _ in range(3):
+        loss = compiled(x)
+    with pytest.raises(ValueError, match="the function itself in the place of its compiled form"):
+        save_graph(loss, io.BytesIO())

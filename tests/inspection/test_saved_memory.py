@@ -7,11 +7,14 @@ import json
 import tracemalloc
 from typing import Any
 
+import pytest
+
 import pullback
 from pullback import nn
 from pullback.autograd.graph import record_source_lines, saved_tensors_hooks
 from pullback.backend.array_module import storage_of
 from pullback.inspection.saved_memory import saved_report
+from pullback.utils.checkpoint import checkpoint
 
 
 def small_network() -> Any:
@@ -123,3 +126,39 @@ def test_arrays_that_a_hook_packed_are_counted() -> None:
     with saved_tensors_hooks(lambda tensor: (1, [tensor.numpy(force=True)]), lambda packed: pullback.tensor(packed[1])):
         loss = pullback.ones(10, requires_grad=True).exp().sum()
     assert saved_report(loss).facts["activation_bytes"] == 40
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_inputs_of_checkpoints_are_held(reentrant: bool) -> None:
+    x = pullback.ones(100, requires_grad=True)
+    inner = checkpoint(lambda h: h.exp() * 2, x, use_reentrant=reentrant, preserve_rng_state=False)
+    loss = checkpoint(lambda h: h.sin().exp(), inner, use_reentrant=reentrant, preserve_rng_state=False).sum()
+    facts = saved_report(loss).facts
+    assert (facts["total_bytes"], facts["activation_bytes"]) == (800, 400)
+
+
+def test_inputs_of_a_checkpoint_count_in_its_first_row_alone() -> None:
+    x = pullback.ones(100, requires_grad=True)
+    loss = checkpoint(lambda h: h.exp().sin(), x.sin(), use_reentrant=False, preserve_rng_state=False).sum()
+    rows = {row["operation"]: row for row in saved_report(loss).rows}
+    assert [rows[f"{name}Backward0"]["bytes"] for name in ("Sin", "Exp")] == [400, 0]
+
+
+def test_what_recomputation_needs_is_held() -> None:
+    x = pullback.ones(100, requires_grad=True)
+    with pullback.activation_budget(0):
+        data = pullback.ones(100)
+        loss = (x * 2 + data).sin().sum()
+    del data
+    report = saved_report(loss)
+    assert report.facts["activation_bytes"] == 400  # the data: sin's input is computed from it
+    assert report.facts["total_bytes"] == 800
+
+
+def test_rows_of_compiled_functions_name_operations() -> None:
+    x, weight = pullback.ones(8, 8), pullback.ones(8, 8, requires_grad=True)
+    compiled = pullback.compile(lambda x: (x @ weight).exp().sum())
+    for _ in range(3):
+        loss = compiled(x)
+    rows = {row["saved"]: row["bytes"] for row in saved_report(loss).rows}
+    assert rows == {"result of exp": 256, "input": 256}

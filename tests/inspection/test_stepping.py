@@ -169,3 +169,26 @@ def test_retain_grad_can_be_taken_back() -> None:
     y.retain_grad(False)
     y.sum().backward()
     assert (y.retains_grad, y._grad) == (False, None)
+
+
+def test_a_temporary_breakpoint_stops_once() -> None:
+    out = io.StringIO()
+    x = pullback.zeros(2, requires_grad=True)
+    loss = (x.exp().exp() * 3).sum()
+    set_trace(io.StringIO("tbreak ExpBackward0\ncontinue\np 'here', step.name\ncontinue\n"), out)
+    try:
+        loss.backward()
+    finally:
+        clear_breaks()
+    assert "Temporary breakpoint at node ExpBackward0" in out.getvalue()
+    assert out.getvalue().count("('here', 'ExpBackward0')") == 1
+
+
+def test_pdb_says_that_compiled_functions_run_uncompiled_meanwhile() -> None:
+    out = io.StringIO()
+    set_trace(io.StringIO("break CompiledFunctionBackward\ncontinue\n"), out)
+    try:
+        pullback.ones(2)
+    finally:
+        clear_breaks()
+    assert "run uncompiled while there is a breakpoint" in out.getvalue()

@@ -12,6 +12,7 @@ import pytest
 
 import pullback
 from pullback import nn
+from pullback.autograd.graph import record_source_lines
 from pullback.profiler import profile, record_function, schedule
 
 
@@ -181,3 +182,16 @@ def test_a_trace_carries_what_the_program_adds(tmp_path: Path) -> None:
     recorded.export_chrome_trace(str(tmp_path / "trace.json"))
     trace = json.loads((tmp_path / "trace.json").read_text())
     assert (trace["run"], trace["sizes"]) == ("seven", [1, 2])
+
+
+def test_gradients_of_views_and_of_earlier_operations_have_their_lines() -> None:
+    x = pullback.ones(4, 3, requires_grad=True)
+    with record_source_lines():
+        before = x * 2
+        line = before.grad_fn.source.place[1]
+        with profile() as recorded:
+            before.view(6, 2).t().sum().backward()
+    backward = {event.name: event.line for event in recorded.events() if event.name.endswith("Backward0")}
+    expected = {"SumBackward0": 3, "ViewBackward0": 3, "TBackward0": 3, "MulBackward0": 0}
+    nodes = {name: f"{__file__}:{line + after}" for name, after in expected.items()}
+    assert {name: backward[name] for name in nodes} == nodes

@@ -22,7 +22,8 @@ from pullback.autograd.profiler_util import (
 from pullback.autograd.running_modules import RunningModules
 from pullback.facts import fact_of
 from pullback.generated.registry import OPERATIONS
-from pullback.graph.source_lines import calling_line
+from pullback.graph.history import recorded_edge
+from pullback.graph.source_lines import calling_line, source_line_of
 from pullback.modes.guards import guarded
 from pullback.modes.interception import push_interceptor, remove_interceptor
 from pullback.modes.node_observer import NodeObserver
@@ -40,7 +41,7 @@ _active: list[profile] = []
 
 
 @functools.cache
-def _shown_name(name: str) -> str:
+def shown_name(name: str) -> str:
     """What PyTorch's profiler calls an operation: as ATen does."""
     plain = name.removesuffix("_")
     operation = OPERATIONS.get(plain)
@@ -157,7 +158,7 @@ class profile(NodeObserver):
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(function, "__name__", "operation")
         source = calling_line()
-        event = self.begin(f"aten::{_shown_name(name)}")
+        event = self.begin(f"aten::{shown_name(name)}")
         event.source, event.module = source, self._modules.path
         if self.with_stack:
             event.stack = calling_stack()
@@ -174,8 +175,9 @@ class profile(NodeObserver):
                 self._memory.see(result)
             self.end(event)
         first = result[0] if isinstance(result, tuple) and result else result
-        if isinstance(first, Tensor) and first._edge is not None:
-            event.sequence_nr = first._edge[0]._sequence_nr()
+        edge = recorded_edge(first) if isinstance(first, Tensor) else None
+        if edge is not None:
+            event.sequence_nr = edge[0]._sequence_nr()
             self._forward.setdefault(event.sequence_nr, event)
         if self.with_flops:
             event.flops = count_flops(name, args, result)
@@ -189,6 +191,8 @@ class profile(NodeObserver):
         for event in (outer, inner):
             if origin is not None:
                 event.source, event.module, event.stack = origin.source, origin.module, origin.stack
+            else:
+                event.source = source_line_of(node)  # of an operation from before the block, say
             if self.record_shapes:
                 event.input_shapes = [[] if grad is None else list(grad.shape) for grad in grads]
         if origin is not None and is_product(origin.name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pullback.backend.array_module import ndarray
@@ -30,6 +30,14 @@ class CompiledFunctionBackward(Node):
     """The places in `kept` that the last pass read."""
     again: Any = None
     """Runs the function eagerly and gives the gradients of its inputs, recorded."""
+
+    def named_values(self) -> Iterator[tuple[str, Any]]:
+        """What is kept, each by the operation that made it."""
+        made = {result: call.kernel for call in self.entry.forward_program.calls for result in call.results}
+        values = self.entry.backward_program.inputs
+        for place, array in enumerate(self.kept or ()):
+            if array is not None:
+                yield f"result of {made[values[place]].rpartition('.')[2]}" if values[place] in made else "input", array
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         kept = self.kept

@@ -135,6 +135,7 @@ def _noise(input: Tensor, p: float, *, feature: bool, scaled: bool, fused: bool)
 
 @draws("noise")
 @interceptable
+@declare(profiled="bernoulli_")
 def _drawn_noise(input: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
     """Draw one factor for each element: 0, or 1 / (1 - p) if `scaled` and 1 if not."""
     return _filled(empty_like(input), p, scaled, fused)
@@ -142,6 +143,7 @@ def _drawn_noise(input: Tensor, p: float, scaled: bool, fused: bool) -> Tensor:
 
 @draws("feature noise")
 @interceptable
+@declare(profiled="bernoulli_")
 def _drawn_feature_noise(input: Tensor, p: float, scaled: bool) -> Tensor:
     """Draw one factor for each sample and channel, shaped to broadcast."""
     sizes = input._array.shape

@@ -158,6 +158,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     },
     'profiled': {
         '_embedding_bag': 'embedding_bag_forward',
+        'bernoulli_': '_drawn_feature_noise _drawn_noise',
         'clone': 'copy_to',
         'fill': 'fill_in_place_tensor',
         'fill_': 'fill_tensor',

@@ -45,6 +45,14 @@ def gradient_edge(tensor: Tensor) -> Edge | None:
     return (accumulator_of(tensor), 0)
 
 
+def recorded_edge(tensor: Tensor) -> Edge | None:
+    """The edge of a tensor as it stands; that of a view is not made anew."""
+    extra = tensor._extra
+    if tensor._edge is None and extra is not None and extra.view is not None:
+        return extra.view.edge
+    return tensor._edge
+
+
 def refuse_history(function: str, **inputs: Any) -> None:
     """Refuse tensors that require grad where the function, named as PyTorch does, has no derivative for them."""
     for name, tensor in inputs.items():

@@ -88,7 +88,7 @@ def place_of(node: Node | None) -> tuple[str, int] | None:
 def freed(node: Any) -> GraphFreedError:
     """The error of a node whose saved values are gone: where it was recorded, and which backward freed them."""
     line, by = source_line_of(node), getattr(node, "freed_by", None)
-    places = "" if line is None else f" It was recorded at {line.describe()}"
+    places = "" if line is None else f" It was recorded at {line.describe_fully()}"
     if by is not None:
         places += f"{',' if places else ' It was'} freed by the backward at {by.line.describe()}"
     return graph_freed(node.name(), places and f"{places}.")
@@ -106,13 +106,13 @@ def modification_places(counter: Any, since: int, node: Any) -> str:
         text += f"; and by {count - len(known)} earlier writes"
     line = source_line_of(node)
     if line is not None:
-        text += f". {node.name()} had saved it at {line.describe()}"
+        text += f". {node.name()} had saved it at {line.describe_fully()}"
     return f"{text}. Use the out-of-place form there, or clone() the tensor before it is modified."
 
 
 def _described(lines: list[SourceLine]) -> list[str]:
     """Each line once, in the order of its first write, with the number of its writes."""
-    counts = Counter(line.describe() for line in lines)
+    counts = Counter(line.describe_fully() for line in lines)
     return [f"{place}, {count} times" if count > 1 else place for place, count in counts.items()]
 
 
@@ -122,6 +122,6 @@ def note_source_line(error: BaseException, node: Node) -> None:
     if line is not None and line.describe() not in str(error):
         backward = getattr(getattr(node, "_forward_cls", None), "backward", None)
         code = getattr(backward, "__code__", None)
-        error.add_note(f"{node.name()} was recorded at {line.describe()}")
+        error.add_note(f"{node.name()} was recorded at {line.describe_fully()}")
         if code is not None:
             error.add_note(f"Its backward() stands at {code.co_filename}:{code.co_firstlineno}")

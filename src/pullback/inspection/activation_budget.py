@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import ref
 
+from pullback.autograd.differentiation import grad
 from pullback.autograd.function import _FunctionCall
 from pullback.backend.array_module import ndarray
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.storage_pieces import memory_of, piece_of
-from pullback.generated.registry import OPERATIONS
 from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import Node, next_sequence_nr
 from pullback.graph.saved_tensor import PackedTensor, SavedOutput
 from pullback.graph.source_lines import source_line
 from pullback.inspection.nodes import acting_node, nodes_since, tensors_in
-from pullback.inspection.recomputation import Argument, KeptTensor, Recipe, Store
+from pullback.inspection.recomputation import Argument, KeptTensor, Recipe, Store, draws_of
 from pullback.modes.interception import pop_interceptor, push_interceptor
 from pullback.modes.switches import switches
 from pullback.random import default_generator
@@ -94,8 +94,8 @@ class activation_budget(contextlib.ContextDecorator):
     # What each operation of the block goes through.
 
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        draws = getattr(function, "draws", "") or _draws(function)
-        if draws == "parts":
+        draws = draws_of(function)
+        if draws == "parts" or function is grad:
             return NotImplemented  # its parts are operations themselves
         if isinstance(function, _FunctionCall):
             return self._function(function, args, kwargs)
@@ -236,11 +236,6 @@ class _Unpackable(Exception):
 def _is_replayable(interceptor: Any) -> bool:
     """Whether an interceptor may be asked again later: autocast may; vmap and others are over by then."""
     return type(interceptor).__module__ == "pullback.amp.autocast_mode"
-
-
-def _draws(function: Any) -> str:
-    operation = OPERATIONS.get(getattr(function, "__name__", ""))
-    return "" if operation is None else operation.draws
 
 
 def _generator_of(args: tuple[Any, ...]) -> Any:

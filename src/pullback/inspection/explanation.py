@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from pullback.autograd.differentiation import make_grads, root_edges
-from pullback.backend.array_module import as_array
+from pullback.backend.array_module import as_array, ones
 from pullback.backend.storage_pieces import memory_of
 from pullback.engine.engine import engine
 from pullback.engine.stepping import Arrival, run_in_steps
@@ -344,7 +345,7 @@ def _zeroing_node(loss: Tensor, leaf: Tensor) -> Node | None:
     if any(is_released(node) for node in nodes):
         again = replayed(nodes).get(nodes[0])
         if again is None or again.grad_fn is None:
-            return None
+            return next((node for node in _nodes_between(nodes, leaf)[::-1] if _gives_zeros(node)), None)
         loss = again
     between = set(_nodes_between(nodes_behind(loss), leaf))
     arrived: tuple[Any, ...] = ()
@@ -358,6 +359,22 @@ def _zeroing_node(loss: Tensor, leaf: Tensor) -> Node | None:
                 if sent and not any(_is_something(grad) for grad in sent):
                     return event.node
     return None
+
+
+def _gives_zeros(node: Node) -> bool:
+    """Whether a node makes zeros of every gradient, as that of `round` does: one that saves nothing may run again."""
+    if (
+        hasattr(node, "variable")
+        or node.saved_names
+        or node.value_names
+        or node.output_count != 1
+        or node.shape is None
+    ):
+        return False
+    with suppress(Exception):  # what cannot run again is not known
+        sent = node.apply([ones(node.shape, node.dtype)], node.next_edges)
+        return not any(map(_is_something, sent))
+    return False
 
 
 def _is_something(grad: Any) -> bool:
@@ -375,8 +392,10 @@ def _without_history(tensor: Tensor, is_result: bool) -> Explanation:
             return _of_cut(cut)
     if is_result and tensor._counter is None:
         for cut in known:
-            if cut.kind not in ("frozen", _WITHHELD) and _is_direct(cut):
-                return _of_cut(cut, certain=False)
+            if cut.kind not in ("frozen", _WITHHELD) and _is_direct(cut) and cut.may_matter():
+                found = _of_cut(cut, certain=False)
+                found.sentence += ", unless nothing that it was computed from requires grad"
+                return found
         frozen = next((cut.line for cut in known if cut.kind == "frozen"), None)
         found = Explanation("no_input_requires_grad", frozen, certain=frozen is None)
         found.sentence += "" if frozen is None else "; the last line that froze a tensor stands below"

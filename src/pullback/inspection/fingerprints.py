@@ -7,12 +7,17 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pullback.autograd.differentiation import grad
+from pullback.autograd.profiler import shown_name
 from pullback.backend.array_module import ndarray
 from pullback.backend.unpromised_bits import UnpromisedBits
 from pullback.graph.source_lines import SourceLine, calling_line
 from pullback.inspection.nodes import line_of, named_leaves, tensors_in
+from pullback.inspection.recomputation import draws_of
+from pullback.modes.guards import guarded
 from pullback.modes.node_observer import RunObserver
 from pullback.modes.user_warnings import warn_user
+from pullback.random import default_generator
 from pullback.report import Report, place_text
 from pullback.tensor.tensor import Tensor
 
@@ -119,15 +124,17 @@ class recorded_run(RunObserver):
         self._against = recorded_run.load(against) if isinstance(against, str) else against
 
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if getattr(function, "draws", "") == "parts":
+        draws = draws_of(function)
+        if draws == "parts" or function is grad:
             return NotImplemented  # its parts are operations themselves
+        random = _digest_of([default_generator.get_state()]) if draws else None
         inputs = _digest_of(tensors_in([args, kwargs]))
         numbers = [
             repr(value) for value in (*args, *kwargs.values()) if isinstance(value, bool | int | float | complex)
         ]
         result = function(*args, **kwargs)
-        name = getattr(function, "__name__", "operation")
-        self._add("forward", name, calling_line(), " ".join([inputs, *numbers]), list(tensors_in(result)))
+        name = shown_name(getattr(function, "__name__", "operation"))
+        self._add("forward", name, calling_line(), " ".join([inputs, *numbers]), list(tensors_in(result)), random)
         return result
 
     def observe(self, node: Any, grads: Any, edges: Any, run: Callable[[], Any]) -> Any:
@@ -137,12 +144,22 @@ class recorded_run(RunObserver):
         self._add("backward", node.name(), line_of(node), inputs, [grad for grad in result if grad is not None])
         return result
 
-    def _add(self, phase: str, operation: str, source: Any, inputs: str, results: list[Any]) -> None:
+    @guarded
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        if self._against is not None and not any(exception):
+            row = _difference(len(self.entries), self._against.entries, self.entries)
+            if row is not None:
+                raise RunDifference(row)
+
+    def _add(
+        self, phase: str, operation: str, source: Any, inputs: str, results: list[Any], random: str | None = None
+    ) -> None:
         place = source.place if isinstance(source, SourceLine) else source
         shapes = [list(value.shape) for value in results if hasattr(value, "shape")]
         self.entries.append(
             {"phase": phase, "operation": operation, "line": place_text(place), "shapes": shapes, "inputs": inputs,
-             "results": _digest_of(results)}
+             "random": random, "results": _digest_of(results)}
         )  # fmt: skip
         if self._against is not None:
             row = _difference(len(self.entries) - 1, self._against.entries, self.entries)
@@ -171,9 +188,10 @@ class recorded_run(RunObserver):
 def first_difference(first: recorded_run, second: recorded_run) -> Report | None:
     """The first operation at which two runs differ, as a report of one row; None where all bits are the same.
 
-    `cause` says whether another operation ran ("operation"), whether its arguments were others already, though all
-    operations before gave the same ("inputs": data, parameters or random numbers), or whether the same arguments gave
-    other results ("results").
+    `cause` says whether another operation ran ("operation"), whether one of the runs had ended ("end"), whether its
+    arguments were others already, though all operations before gave the same ("inputs": data, parameters or random
+    numbers), whether it drew random numbers from another state of the generator ("random"), or whether the same arguments
+    gave other results ("results").
 
     >>> import pullback
     >>> with recorded_run() as run:
@@ -205,14 +223,17 @@ def _difference(index: int, first: list[dict[str, Any]], second: list[dict[str, 
 
 def _cause(mine: dict[str, Any] | None, other: dict[str, Any] | None) -> str | None:
     if mine is None or other is None:
-        return "operation"
+        return None if mine is other else "end"
     if (mine["phase"], mine["operation"]) != (other["phase"], other["operation"]):
         return "operation"
-    return next((cause for cause in ("inputs", "results") if mine[cause] != other[cause]), None)
+    return next((cause for cause in ("inputs", "random", "results") if mine.get(cause) != other.get(cause)), None)
 
 
 _CAUSES = {
     "operation": "another operation ran there: {other_operation} at {other_line}",
+    "end": "one of the runs ended before it",
+    "random": "the random generator was in another state: call manual_seed() before either run, and look for what draws "
+    "random numbers before this",
     "inputs": "its arguments are others, though every operation before gave the same: look at data, parameters and random "
     "numbers from outside",
     "results": "the same arguments gave another result: look for threads, uninitialized memory or another machine",

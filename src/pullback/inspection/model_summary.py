@@ -10,7 +10,7 @@ from typing import Any
 import pullback
 from pullback.autograd.profiler import profile
 from pullback.backend.storage_pieces import memory_of
-from pullback.inspection.nodes import held_arrays, nodes_behind, saved_values, tensors_in
+from pullback.inspection.nodes import held_arrays, held_behind, nodes_behind, saved_values, tensors_in
 from pullback.random import get_rng_state, set_rng_state
 from pullback.report import Report
 
@@ -179,7 +179,7 @@ def _saved_bytes(outputs: Any, events: dict[int, Any]) -> dict[str, int]:
         place = bisect.bisect_left(numbers, node.sequence_nr)
         module = events[numbers[place]].module if place < len(numbers) else ""
         for _, value in saved_values(node):
-            for array in held_arrays(value):
+            for array in (*held_arrays(value), *held_behind(value)):
                 owner = memory_of(array)
                 keep.append(owner)
                 if id(owner) not in seen:

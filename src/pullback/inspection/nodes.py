@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pullback.backend.array_module import ndarray
 from pullback.backend.device_array import DeviceArray
 from pullback.graph.custom_function_node import BackwardCFunction
-from pullback.graph.history import gradient_edge
+from pullback.graph.history import gradient_edge, recorded_edge
 from pullback.graph.node import FIRST, Node
 from pullback.graph.saved_tensor import PackedTensor, SavedList, SavedOutput
 from pullback.graph.source_lines import module_path_of, place_of
@@ -50,14 +50,6 @@ def nodes_behind(tensors: Any) -> list[Node]:
     return sorted(seen, key=lambda node: (hasattr(node, "variable"), -node.sequence_nr))
 
 
-def recorded_edge(tensor: Tensor) -> Any:
-    """The edge of a tensor as it stands; that of a view is not made anew."""
-    extra = tensor._extra
-    if tensor._edge is None and extra is not None and extra.view is not None:
-        return extra.view.edge
-    return tensor._edge
-
-
 def nodes_since(tensors: Any, first: int) -> Iterator[Node]:
     """The nodes behind `tensors` that were recorded in this thread since the sequence number `first`."""
     waiting = [edge[0] for tensor in tensors_in(tensors) if (edge := recorded_edge(tensor)) is not None]
@@ -95,6 +87,10 @@ def saved_values(node: Node) -> Iterator[tuple[str, Any]]:
                 yield f"{name}[{index}]", tensor
         elif isinstance(value, Tensor | SavedOutput | PackedTensor | ndarray | DeviceArray):
             yield name, value
+    named: Callable[[], Iterator[tuple[str, Any]]] | None = getattr(node, "named_values", None)
+    if named is not None:
+        yield from named()
+        return
     for name, value in getattr(node, "__dict__", {}).items():
         if not name.startswith("saved_") and name not in _NOT_SAVED:
             yield from ((name, held) for held in _memory_in(value))
@@ -129,6 +125,19 @@ def held_arrays(value: Any) -> Iterator[Any]:
         yield value
     else:
         yield value._array
+
+
+def held_behind(value: Any) -> Iterator[Any]:
+    """The arrays that are kept to make a packed value again: the inputs of a checkpointed region, or of an operation.
+
+    Who packs says so with a method `held_values()`: of what it packed, or of the object whose method unpacks.
+    """
+    if isinstance(value, PackedTensor):
+        for keeper in (value.packed, getattr(value.unpack_hook, "__self__", None)):
+            for held in getattr(keeper, "held_values", tuple)():
+                for _, inner in saved_values(held) if isinstance(held, Node) else [("", held)]:
+                    yield from held_arrays(inner)
+                    yield from held_behind(inner)
 
 
 def line_of(node: Node) -> tuple[str, int] | None:

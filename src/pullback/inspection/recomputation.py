@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pullback.autograd.profiler import shown_name
 from pullback.backend.device_array import DeviceArray
 from pullback.backend.storage_pieces import (
     Piece,
@@ -43,11 +44,19 @@ from pullback.backend.storage_pieces import (
     write_storage,
 )
 from pullback.errors import InPlaceModificationError
+from pullback.generated.registry import OPERATIONS
 from pullback.graph.saved_tensor import PackedTensor
 from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, set_switches
 from pullback.report import place_text
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.version_counter import InferenceVersion, VersionCounter
+
+
+def draws_of(function: Any) -> str:
+    """What decides about the shape of the random numbers that a function draws, "" of one that draws none."""
+    operation = OPERATIONS.get(getattr(function, "__name__", ""))
+    own: str = getattr(function, "draws", "")
+    return own or ("" if operation is None else operation.draws)
 
 
 class Recipe:
@@ -84,7 +93,7 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        return getattr(self.function, "__name__", "operation")
+        return shown_name(getattr(self.function, "__name__", "operation"))
 
     def run(self, array_of: Callable[[Contents], Any]) -> Iterator[tuple[Contents, Any]]:
         """Call the operation again; yield the contents that it makes, each with its storage."""
@@ -127,6 +136,17 @@ class Argument:
         """The array where its storage is held; None where that was dropped."""
         contents = self.contents
         return None if contents.array is None else array_at(contents.array, self.piece, contents.kind)
+
+    def held_values(self) -> Iterator[Any]:
+        """The storages that are held to compute this one again."""
+        waiting, seen = [self.contents], {self.contents}
+        while waiting:
+            contents = waiting.pop()
+            if contents.array is not None:
+                yield contents.array
+            new = [] if contents.recipe is None else [one for one in contents.recipe.inputs if one not in seen]
+            seen.update(new)
+            waiting.extend(new)
 
 
 class Contents:
@@ -255,7 +275,7 @@ class Store:
         owner = memory_of(tensor._array)
         reference = self._known.get(id(owner))
         contents = reference() if reference is not None else None
-        if contents is None or contents.is_copy or contents.live is None or contents.live() is not owner:
+        if contents is None or contents.live is None or contents.live() is not owner:
             return None
         return contents if _version(tensor) == contents.version and contents.counter is tensor._counter else None
 
@@ -323,7 +343,9 @@ class Store:
 
     def _take(self, contents: Contents, owner: Any) -> None:
         if contents.live is None or contents.live() is not owner:
-            contents.live, contents.is_copy = weakref.ref(owner), True
+            key = id(owner)
+            contents.live, contents.is_copy = weakref.ref(owner, lambda _: self._forget(key)), True
+            self._known[key] = weakref.ref(contents)  # a pass that is recorded saves what it reads
         contents.array = owner
         if self._unheld.get(id(owner)) is contents:
             del self._unheld[id(owner)]  # else it would hold itself

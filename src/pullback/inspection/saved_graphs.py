@@ -162,6 +162,12 @@ def _is_passed(node: Node) -> bool:
     return (isinstance(node, GradientNode) and node.chain is None) or isinstance(acting_node(node), StepsOfResults)
 
 
+_WAYS_ROUND = {
+    "CompiledFunctionBackward": ". Compute the loss by the function itself in the place of its compiled form",
+    "CheckpointFunctionBackward": ". Pass use_reentrant=False to checkpoint(): then operations alone are in the graph",
+}
+
+
 class _Writer:
     """Turns nodes into plain data."""
 
@@ -220,7 +226,7 @@ class _Writer:
         if not node.operation or node.operation not in OPERATIONS or node.needs_tensors:
             raise ValueError(
                 f"{node.name()} cannot be saved: only operations of pullback can, whose rules the reader has; the backward "
-                "of a custom Function, or of a compiled one, is code"
+                f"of a custom Function, or of a compiled one, is code{_WAYS_ROUND.get(node.name(), '')}"
             )
         self.rules[node.operation] = rule_digest(node.operation)
         return {

@@ -189,6 +189,8 @@ def has_domain(operation: str) -> bool:
 
 def is_outside(operation: str, value: Any) -> Any:
     """Whether a value (or which of an array of them) lies outside of an operation's domain."""
+    if isinstance(value, complex):
+        return False  # numbers without an order: what has ends is defined beyond them
     least, greatest = _ends(operation) or (-math.inf, math.inf)
     return (value < least) | (value > greatest)
 
@@ -218,7 +220,7 @@ def _has_exponent(operation: str) -> bool:
 def kind_of(name: str, operands: Mapping[str, Any], incoming: Any, result: Any) -> str:
     """The kind of what an operation, or its derivative where a gradient came in, made of finite operands."""
     deciding = deciding_operands(name)
-    values = [at for key in deciding or operands if type(at := operands.get(key)) in (int, float)]
+    values = [at for key in deciding or operands if type(at := operands.get(key)) in (int, float, complex)]
     if name == OPAQUE:
         return "unknown"
     if name == CUSTOM:

@@ -8,6 +8,7 @@ ever afterwards.
 
 from __future__ import annotations
 
+import functools
 import os
 import pdb
 import sys
@@ -226,8 +227,13 @@ class NodePdb(pdb.Pdb):
     def do_break(self, arg: str, temporary: Any = 0) -> Any:
         """b(reak) [node name | file:line | function]: as in pdb; the name of a node stops backward passes before it."""
         if _is_node_name(arg):
-            break_at(arg, self._stop_in_caller)
-            self.message(f"Breakpoint at node {arg}")
+            break_at(arg, functools.partial(self._stop_once, arg) if temporary else self._stop_in_caller)
+            self.message(f"{'Temporary breakpoint' if temporary else 'Breakpoint'} at node {arg}")
+            if arg == "CompiledFunctionBackward":
+                self.message(
+                    "Compiled functions that are called from now on run uncompiled while there is a breakpoint: name one "
+                    "of their operations' nodes, as in break MulBackward0"
+                )
             return None
         for place in _own.breaks.places if not arg else ():
             self.message(f"Breakpoint at node {place}")
@@ -246,6 +252,10 @@ class NodePdb(pdb.Pdb):
     do_cl = do_clear
 
     def _stop_in_caller(self) -> None:
+        self.set_trace(sys._getframe(1))
+
+    def _stop_once(self, place: str) -> None:
+        clear_breaks(place)
         self.set_trace(sys._getframe(1))
 
 

@@ -75,6 +75,8 @@ class strict_derivatives(ContextDecorator):
         backward = function._backward_function()
         if self.order > 1 and getattr(backward, "is_once_differentiable", False):
             raise _refusal(function.__name__, "its backward is marked once_differentiable, and order is 2 or more")
+        if self.order > 1 and not getattr(function, "records_backward", True):
+            raise _refusal(function.__name__, "its gradients have no history: pass use_reentrant=False to checkpoint()")
         if self.forward_mode and function.jvp is Function.jvp:
             raise _refusal(function.__name__, "it has no jvp")
 

@@ -45,6 +45,11 @@ class Cut(NamedTuple):
         behind = [tensor] if _node_of(tensor) is None else [leaf() for leaf in leaves_of(tensor)]
         return any(leaf() is one for leaf in self.leaves or () for one in behind)
 
+    def may_matter(self) -> bool:
+        """Whether something that it cut off is still there: nobody asks of what a program has left behind."""
+        known = (self.source,) if self.source is not None else self.leaves or ()
+        return any(one() is not None for one in known)
+
 
 _LIMIT = 4096
 _NODES = 4000

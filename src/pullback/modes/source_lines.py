@@ -58,6 +58,11 @@ class SourceLine:
         file, line = self.place
         return f"{file}:{line}" + (f" ({self.text})" if self.text else "")
 
+    def describe_fully(self) -> str:
+        """The same with the path of the module around, where there is one."""
+        path = "" if self.module is None else self.module.describe()
+        return self.describe() + (f", in the module {path}" if path else "")
+
     def __repr__(self) -> str:
         return f"<SourceLine {self.describe()}>"
 

@@ -180,6 +180,8 @@ def _autocast_as(states: list[_CastState]) -> Iterator[None]:
 class CheckpointFunction(Function):
     """The reentrant variant: forward without a graph, backward runs forward again and a backward inside of it."""
 
+    records_backward = False
+
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
         check_backward_validity(args)
@@ -284,6 +286,13 @@ class _Frame:
         self.casts = _autocast_states()
         self.ended = False
         """Whether the original run has ended: a backward inside of it sees only what was saved until then."""
+
+    def held_values(self) -> Iterator[Any]:
+        """What is kept to run the region again: its inputs, and the state of the generators."""
+        if self.input_node is not None:
+            yield self.input_node
+        if self.state is not None:
+            yield self.state[0]
 
     @unseen
     def pack(self, tensor: Any) -> _Holder:

@@ -116,11 +116,15 @@ def _place(node: Any) -> tuple[str, int, str] | None:
 
 def saved_by(node: Any) -> list[Saved]:
     """The tensors that a node keeps for its backward, as `saved_report` tells them."""
-    from pullback.inspection.nodes import held_arrays, is_released, saved_values  # lazy: above this layer
+    from pullback.inspection.nodes import held_arrays, held_behind, is_released, saved_values  # lazy: above this layer
 
     if not isinstance(node, Node) or is_released(node):
         return []
-    return [_saved(name, array) for name, value in saved_values(node) for array in held_arrays(value)]
+    return [
+        _saved(name, array)
+        for name, value in saved_values(node)
+        for array in (*held_arrays(value), *held_behind(value))
+    ]
 
 
 def _saved(name: str, array: Any) -> Saved:
