@@ -226,7 +226,11 @@ def _cause(mine: dict[str, Any] | None, other: dict[str, Any] | None) -> str | N
         return None if mine is other else "end"
     if (mine["phase"], mine["operation"]) != (other["phase"], other["operation"]):
         return "operation"
-    return next((cause for cause in ("inputs", "random", "results") if mine.get(cause) != other.get(cause)), None)
+    if mine["inputs"] != other["inputs"]:
+        return "inputs"
+    if mine["results"] == other["results"]:
+        return None
+    return "random" if mine.get("random") != other.get("random") else "results"
 
 
 _CAUSES = {
