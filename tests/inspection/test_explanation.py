@@ -683,3 +683,22 @@ def test_of_a_freed_graph_a_step_is_named_that_always_gives_zeros(step: str) -> 
     assert isinstance(explanation, Explanation)
     assert explanation.code == "zero_gradient"
     assert explanation.sentence.endswith(f": {step.title()}Backward0 made it so")
+
+
+def test_the_module_is_named_where_one_line_calls_several() -> None:
+    net = pullback.nn.Sequential(pullback.nn.Linear(2, 3), pullback.nn.ReLU())
+    pullback.nn.init.constant_(net[0].bias, -10.0)
+    with record_source_lines():
+        loss = net(pullback.zeros(4, 2)).mean()
+    loss.backward(retain_graph=True)
+    assert "(loss = net(pullback.zeros(4, 2)).mean()), in the module 1\n" in str(explain_grad(net[0].bias, loss))
+
+
+def test_several_tensors_are_explained_by_their_names() -> None:
+    used, unused = pullback.ones(2, requires_grad=True), pullback.ones(2, requires_grad=True)
+    loss = used.sum()
+    loss.backward()
+    explained = explain_grad({"used": used, "unused": unused}, loss)
+    assert isinstance(explained, Explanations)
+    assert {name: entry.code for name, entry in explained.items()} == {"unused": "never_used"}
+    assert explain_grad([used, unused], loss).keys() == {"1"}  # type: ignore[union-attr]

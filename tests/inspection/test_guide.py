@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+import pullback
+
 GUIDE = Path(__file__).parents[2] / "docs" / "inspection.md"
 
 
@@ -27,3 +29,12 @@ def test_the_programs_of_the_guide_run(
         "node by node",
     ):
         assert title in printed
+
+
+@pytest.mark.parametrize("wrong", [3, None, "loss"])
+@pytest.mark.parametrize("name", ["explain_grad", "diagnose", "saved_report", "graph_page", "grad_fingerprint"])
+def test_what_is_no_tensor_is_refused_by_name(name: str, wrong: Any) -> None:
+    if name == "grad_fingerprint" and wrong == "loss":
+        wrong = 3.0
+    with pytest.raises(TypeError, match=f"{name} expects a .*, got {type(wrong).__name__}"):
+        getattr(pullback, name)(wrong)

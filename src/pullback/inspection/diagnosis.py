@@ -76,6 +76,8 @@ def diagnose(loss: Tensor, gradient: Any = None) -> Diagnosis | None:
     >>> found.operation, found.kind, found.element, found.operands["input"]
     ('LogBackward0', 'zero_times_infinity', (1,), 0.0)
     """
+    if not isinstance(loss, Tensor):
+        raise TypeError(f"diagnose expects a tensor, got {type(loss).__name__}")
     nodes = nodes_behind(loss)
     if any(is_released(node) for node in nodes):
         known = _remembered.get(id(loss))

@@ -18,7 +18,7 @@ from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import SourceLine, source_line_of, source_line_of_hook
 from pullback.inspection.left_out import held_by_optimizers, of_optimizer, unregistered
-from pullback.inspection.nodes import held_arrays, is_released, leaves_behind, nodes_behind, saved_values
+from pullback.inspection.nodes import held_arrays, is_released, leaves_behind, named_leaves, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
 from pullback.inspection.statements import names_at, names_in_statement
 from pullback.modes.cuts import Cut, cuts
@@ -179,10 +179,10 @@ class Explanation:
         doubt = "" if self.certain else " (probably)"
         lines = [f"{self.name}: {self.sentence}{doubt} [{self.code}]"]
         if self.line is not None:
-            lines.append(f"  at {self.line.describe()}")
-        others = dict.fromkeys(line.describe() for line in self.others)
+            lines.append(f"  at {self.line.describe_fully()}")
+        others = dict.fromkeys(line.describe_fully() for line in self.others)
         if self.line is not None:
-            others.pop(self.line.describe(), None)
+            others.pop(self.line.describe_fully(), None)
         return "\n".join([*lines, *[f"  also at {other}" for other in others], f"  {self.remedy}"])
 
     __repr__ = __str__
@@ -208,8 +208,9 @@ def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Expla
 
     With a module: the same for every parameter without a gradient, by name; also for those whose gradient is zero, for what
     the module holds without knowing it (modules in a list), and for what no optimizer holds. With an optimizer: the same for
-    what it holds, and whether it ever stepped. With `loss` the graph behind it is looked at too, and gradients of another
-    loss are told apart. Lines are known where source lines are on (`autograd.graph.set_source_lines`).
+    what it holds, and whether it ever stepped; with a list or a mapping: for the tensors in it. With `loss` the graph behind
+    it is looked at too, and gradients of another loss are told apart. Lines are known where source lines are on
+    (`autograd.graph.set_source_lines`).
 
     >>> import pullback
     >>> w = pullback.ones(2, requires_grad=True)
@@ -222,6 +223,13 @@ def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Expla
         return _of_module(tensor, loss)
     if hasattr(tensor, "param_groups"):
         return _of_optimizer(tensor, loss)
+    if isinstance(tensor, list | tuple | dict):
+        return _of_parameters(named_leaves(tensor), loss)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            "explain_grad expects a tensor, or a module, an optimizer, a list or a mapping of tensors, got "
+            f"{type(tensor).__name__}"
+        )
     return _explain(tensor, loss)
 
 
@@ -272,7 +280,7 @@ def told_cut(tensor: Any) -> str:
     found = _explain(tensor, None) if isinstance(tensor, Tensor) else None
     if found is None or found.line is None or found.code == "frozen" or not found.certain:
         return ""
-    return f" Here {found.sentence}, at {found.line.describe()}. {found.remedy}"
+    return f" Here {found.sentence}, at {found.line.describe_fully()}. {found.remedy}"
 
 
 def told_unused(tensor: Any) -> str:
@@ -280,7 +288,7 @@ def told_unused(tensor: Any) -> str:
     found = _of_leaf(tensor, None) if isinstance(tensor, Tensor) and tensor.is_leaf else None
     if found is None or found.line is None or found.others:
         return ""
-    return f" Perhaps {found.sentence}, at {found.line.describe()}."
+    return f" Perhaps {found.sentence}, at {found.line.describe_fully()}."
 
 
 def _named(name: str, explanation: Explanation) -> Explanation:

@@ -50,6 +50,8 @@ def grad_fingerprint(parameters: Any) -> GradFingerprint:
     >>> grad_fingerprint([x]) == first
     True
     """
+    if not hasattr(parameters, "__iter__") and not hasattr(parameters, "named_parameters"):
+        raise TypeError(f"grad_fingerprint expects a module, a tensor or several, got {type(parameters).__name__}")
     digest = hashlib.sha256()
     for name, parameter in named_leaves(parameters):
         digest.update(f"{name};".encode())

@@ -140,6 +140,12 @@ def held_behind(value: Any) -> Iterator[Any]:
                     yield from held_behind(inner)
 
 
+def require_tensors(function: str, value: Any) -> None:
+    """Refuse what is neither a tensor nor holds one."""
+    if next(tensors_in(value), None) is None:
+        raise TypeError(f"{function} expects a tensor, or a list of tensors, got {type(value).__name__}")
+
+
 def line_of(node: Node) -> tuple[str, int] | None:
     """The user's line that recorded the node, where it is known."""
     return place_of(node)

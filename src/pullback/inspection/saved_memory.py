@@ -15,6 +15,7 @@ from pullback.inspection.nodes import (
     line_of,
     module_of,
     nodes_behind,
+    require_tensors,
     saved_values,
 )
 from pullback.report import Report, place_text
@@ -43,6 +44,7 @@ def saved_report(loss: Any) -> Report:
     >>> report.facts["total_bytes"]
     1024
     """
+    require_tensors("saved_report", loss)
     ledger = _Ledger(leaves_behind(loss))
     rows: list[dict[str, Any]] = []
     packed: list[tuple[dict[str, Any], str, Any]] = []

@@ -214,7 +214,11 @@ def break_at(place: str | int | Node, enter: Callable[[], Any] | None = None) ->
 
 
 def clear_breaks(place: str | int | Node | None = None) -> None:
-    """Remove one breakpoint on a node, or all of them."""
+    """Remove one breakpoint on a node, or all of them.
+
+    >>> break_at("MulBackward0")
+    >>> clear_breaks("MulBackward0")
+    """
     places = _own.breaks.places
     for name in list(places) if place is None else [place]:
         places.pop(name, None)
@@ -266,7 +270,19 @@ def _is_node_name(text: str) -> bool:
 
 
 def set_trace(commands: Any = None, out: Any = None) -> None:
-    """Enter pdb here, with a `break` that knows the names of nodes. `commands` and `out` are files, as in pdb.Pdb."""
+    """Enter pdb here, with a `break` that knows the names of nodes. `commands` and `out` are files, as in pdb.Pdb.
+
+    At the breakpoint `step`, `node`, `line`, `incoming` and `saved` are variables, as `break_at` tells.
+
+    >>> import io, pullback
+    >>> commands = io.StringIO("tbreak ExpBackward0\\ncontinue\\np incoming\\ncontinue\\n")
+    >>> shown = io.StringIO()
+    >>> loss = (pullback.zeros(2, requires_grad=True).exp() * 3).sum()
+    >>> set_trace(commands, shown)
+    >>> loss.backward()
+    >>> "(tensor([3., 3.]),)" in shown.getvalue()
+    True
+    """
     # Who reads commands from a file presses no Ctrl-C: the program's own handler stays.
     debugger = NodePdb(stdin=commands, stdout=out, nosigint=commands is not None)
     if commands is not None:

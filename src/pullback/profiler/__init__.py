@@ -169,15 +169,39 @@ class profile:
         return self._result().function_events
 
     def by_operation(self) -> Report:
-        """Time, memory and flops by operation, forward and backward apart."""
+        """Time, memory and flops by operation, forward and backward apart.
+
+        >>> import pullback
+        >>> x = pullback.ones(3, requires_grad=True)
+        >>> with pullback.profiler.profile() as prof:
+        ...     x.sin().backward(pullback.ones(3))
+        >>> sorted(row["operation"] for row in prof.by_operation().rows if "Accumulate" not in row["operation"])
+        ['SinBackward0', 'aten::sin']
+        """
         return self._result().by_operation()
 
     def by_line(self) -> Report:
-        """Time, memory and flops by the line of the program, its gradients included."""
+        """Time, memory and flops by the line of the program, its gradients included.
+
+        >>> import pullback
+        >>> with pullback.profiler.profile() as prof:
+        ...     y = pullback.ones(3).sin()
+        ...     y = y.exp()
+        >>> [row["calls"] for row in prof.by_line().rows]
+        [1, 1]
+        """
         return self._result().by_line()
 
     def by_module(self) -> Report:
-        """Time, memory and flops by module, its gradients included."""
+        """Time, memory and flops by module, its gradients included.
+
+        >>> import pullback
+        >>> model = pullback.nn.Sequential(pullback.nn.Linear(2, 2), pullback.nn.ReLU())
+        >>> with pullback.profiler.profile() as prof:
+        ...     y = model(pullback.ones(1, 2))
+        >>> sorted(row["module"] for row in prof.by_module().rows)
+        ['Sequential.0', 'Sequential.1']
+        """
         return self._result().by_module()
 
     def memory_timeline(self) -> Any:

@@ -429,6 +429,16 @@ class Tensor(TensorBase):
         """Keep the gradient of this non-leaf in `.grad`; False: keep it no more, and drop what was kept.
 
         It is there after `backward`, in this tensor's shape. A leaf keeps its gradient anyway.
+
+        >>> import pullback
+        >>> y = pullback.ones(2, requires_grad=True) * 3
+        >>> y.retain_grad()
+        >>> y.sum().backward()
+        >>> y.grad
+        tensor([1., 1.])
+        >>> y.retain_grad(False)
+        >>> y.retains_grad
+        False
         """
         if not isinstance(enabled, bool):
             raise TypeError("TensorBase.retain_grad() takes no arguments (1 given) but True or False")
@@ -611,7 +621,13 @@ class Tensor(TensorBase):
     def backward_steps(
         self, gradient: Any = None, retain_graph: bool = False, inputs: Any = None, *, before: bool = False
     ) -> Any:
-        """Run backward() node by node, in a loop: see `pullback.inspection.stepping.backward_steps`."""
+        """Run backward() node by node: an iterator of steps, see `pullback.inspection.stepping.backward_steps`.
+
+        >>> import pullback
+        >>> x = pullback.tensor([2.0, 3.0], requires_grad=True)
+        >>> [step.name for step in (x * x).sum().backward_steps()]
+        ['SumBackward0', 'MulBackward0', 'torch::autograd::AccumulateGrad']
+        """
         from pullback.inspection.stepping import backward_steps  # lazy: above this layer, and rare
 
         return backward_steps(self, gradient, retain_graph, inputs, before=before)

@@ -336,7 +336,15 @@ def _svg_box(box: Box, centre: tuple[float, float], size: tuple[float, float]) -
 
 
 def save_svg(tensors: Any, path: str | Path, params: Params = None, *, show_lines: bool = False) -> Path:
-    """Write a picture of the graph behind one tensor or several to `path`, which ends in `.svg`."""
+    """Write a picture of the graph behind one tensor or several to `path`, which ends in `.svg`.
+
+    >>> import pullback, tempfile
+    >>> w = pullback.ones(2, requires_grad=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text = save_svg((w * w).sum(), f"{folder}/graph.svg", {"w": w}).read_text()
+    >>> text.startswith("<svg")
+    True
+    """
     path = Path(path)
     path.write_text(svg_text(read_graph(tensors, params, Detail(source_lines=show_lines))), encoding="utf-8")
     return path
@@ -362,6 +370,12 @@ def make_dot(
 
     `show_attrs` lists the source line of each operation and what it saved, in at most `max_attr_chars` characters;
     `show_saved` draws the tensors among it as boxes of their own.
+
+    >>> import pullback
+    >>> w = pullback.ones(2, requires_grad=True)
+    >>> drawing = make_dot((w * w).sum(), {"w": w})
+    >>> "MulBackward0" in drawing.source
+    True
     """
     picture = read_graph(var, params, Detail(True, show_attrs, show_saved, max_attr_chars, source_lines=show_attrs))
     drawing = Drawing(dot_statements(picture), lambda: svg_text(picture))

@@ -13,6 +13,7 @@ from pullback.autograd import differentiation
 from pullback.autograd.profiler import profile
 from pullback.errors import GraphFreedError
 from pullback.modes.kept_gradients import KeptGradients
+from pullback.tensor.tensor import Tensor
 from pullback.utils.graph_page.backward_recording import BackwardRecording
 from pullback.utils.graph_page.names_around import NamesAround
 from pullback.utils.graph_page.node_table import Row, read_table
@@ -44,6 +45,9 @@ def graph_page(
     True
     """
     roots = list(loss) if isinstance(loss, list | tuple) else [loss]
+    for root in roots:
+        if not isinstance(root, Tensor):
+            raise TypeError(f"graph_page expects a tensor or several, got {type(root).__name__}")
     if not any(root.requires_grad for root in roots):
         raise ValueError("graph_page needs a tensor with a graph behind it: none of what was given requires grad")
     around = NamesAround()
