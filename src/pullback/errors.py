@@ -13,6 +13,7 @@ RuntimeError
     AllocationError            no memory for a result; a MemoryError too
 TypeError
   ArgumentTypeError            an argument lacks what a tensor has; an AttributeError too
+  UnansweredError              every __torch_function__ that was asked returned NotImplemented
 TypeError, ValueError, IndexError, NotImplementedError: as in Python
 """
 
@@ -64,6 +65,10 @@ class AllocationError(OutOfMemoryError, MemoryError):
 
 class ArgumentTypeError(TypeError, AttributeError):
     """An argument of a wrong type. PyTorch's functions raise either, by the language that they are written in."""
+
+
+class UnansweredError(TypeError):
+    """Every class and mode that was asked returned NotImplemented. An operator says so in turn, to the other operand."""
 
 
 class AnomalyError(AutogradError):

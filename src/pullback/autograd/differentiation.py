@@ -22,7 +22,7 @@ from pullback.modes.cuts import note_cut
 from pullback.modes.interception import has_overrides, intercept, is_backward_dispatched
 from pullback.modes.source_lines import source_lines_wanted
 from pullback.modes.switches import process, switches
-from pullback.modes.user_warnings import warn_user
+from pullback.modes.user_warnings import warn_once, warn_user
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_about, is_foreign
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -76,7 +76,7 @@ def backward(
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     if create_graph:
-        warn_user(
+        warn_once(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. Use autograd.grad, which returns the gradients instead, or set "
             ".grad of the parameters to None once they are used."
@@ -220,7 +220,7 @@ def run_engine(
     captured = engine.execute(
         edges, grads, keep_graph=keep_graph, create_graph=create_graph, captures=captures, accumulate=False
     )
-    return _finish(captured, inputs, create_graph, allow_unused)
+    return _finish(captured, inputs, grads, allow_unused)
 
 
 def root_edges(roots: Sequence[Any]) -> list[Edge]:
@@ -246,8 +246,10 @@ def _accumulating_node(value: Any) -> Node:
     return _input_edge(value)[0]
 
 
-def _finish(captured: list[Any], wanted: Sequence[Any], create_graph: bool, allow_unused: bool) -> tuple[Any, ...]:
+def _finish(captured: list[Any], wanted: Sequence[Any], grads: Sequence[Any], allow_unused: bool) -> tuple[Any, ...]:
+    """The gradients as Tensors: one for each array, and that of the caller for one that was handed on as it is."""
     results: list[Any] = []
+    shown = {id(grad._array): grad for grad in grads if type(grad) is Tensor}
     for index, value in enumerate(captured):
         if value is None and not allow_unused:
             from pullback.inspection.explanation import told_unused  # lazy: above this layer, and only for an error
@@ -256,7 +258,11 @@ def _finish(captured: list[Any], wanted: Sequence[Any], create_graph: bool, allo
                 f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
                 f"Set allow_unused=True if this is the desired behavior.{told_unused(wanted[index])}"
             )
-        results.append(value if value is None or isinstance(value, Tensor) else _as_result(value))
+        if value is not None and not isinstance(value, Tensor):
+            if id(value) not in shown:
+                shown[id(value)] = _as_result(value)
+            value = shown[id(value)]
+        results.append(value)
     if has_overrides():
         return tuple(_of_input_type(given, result) for given, result in zip(wanted, results, strict=True))
     return tuple(results)
@@ -269,8 +275,6 @@ def _of_input_type(input: Any, gradient: Any) -> Any:
 
 
 def _as_result(value: Any) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
     return as_tensor(value) if isinstance(value, SparseArray) else new_tensor(_as_array(value))
 
 

@@ -263,7 +263,7 @@ def _rows(
     """The Jacobian of one output: the gradients of its elements, many at once (see Note [Batched rows])."""
     count = output.numel()
     if not output.requires_grad or count == 0:
-        return tuple(zeros((*output.shape, *x.shape), dtype=output.dtype, device=output.device) for x in inputs)
+        return tuple(zeros((*output.shape, *x.shape), dtype=x.dtype, device=output.device) for x in inputs)
     if vectorize:
         basis = functions.reshape(_eye(count, output.dtype), (count, *output.shape))
         stacked = _grad(

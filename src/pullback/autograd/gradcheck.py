@@ -233,7 +233,7 @@ def gradcheck(
         "check_grad_dtypes": check_grad_dtypes, "check_batched_grad": check_batched_grad, "fast_mode": fast_mode,
         "check_forward_ad": check_forward_ad, "check_backward_ad": check_backward_ad,
     }  # fmt: skip
-    values = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
         _Check(func, values, options).run()
     except GradcheckError:
@@ -277,7 +277,7 @@ def gradgradcheck(
         raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
     if check_batched_grad and not check_rev_over_rev:
         raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
-    values = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     check = _Check(func, values, {})
     if grad_outputs is None:
         outputs = check.differentiable_outputs()
@@ -320,7 +320,7 @@ def get_numerical_jacobian(
 ) -> Any:
     """Deprecated: the Jacobian of the first output by finite differences, one matrix (input x output) per input."""
     _deprecated("get_numerical_jacobian", grad_out)
-    values = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    values = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     check = _Check(lambda *a: fn(values), values, {})
     if any(output.is_complex() for output in check.float_outputs()):
         raise ValueError(

@@ -215,8 +215,8 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    edges = [t if isinstance(t, GradientEdge) else get_gradient_edge(t) for t in tensors]
-    return _register_all(tensors, edges, fn) if mode == "all" else _register_any(tensors, fn)
+    nodes = [_get_grad_fn_or_grad_acc(t) for t in tensors]
+    return _register_all(tensors, nodes, fn) if mode == "all" else _register_any(tensors, fn)
 
 
 def _hook(target: Any, hook: Callable[[Any], None]) -> RemovableHandle:
@@ -226,10 +226,9 @@ def _hook(target: Any, hook: Callable[[Any], None]) -> RemovableHandle:
     return target.register_hook(hook)
 
 
-def _register_all(tensors: Sequence[Any], edges: Sequence[GradientEdge], fn: Callable[..., None]) -> RemovableHandle:
+def _register_all(tensors: Sequence[Any], held: Sequence[_Node], fn: Callable[..., None]) -> RemovableHandle:
     lock = threading.Lock()
     waiting: dict[int, tuple[int, list[Any]]] = {}
-    held = [edge.node for edge in edges]
 
     def arrived(index: int, grad: Any) -> None:
         task = current_graph_task()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,12 @@ _MESSAGE = (
     "operations (for example where instead of if), or do this outside of vmap."
 )
 
+_ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user error, or it is used where "
+    "the vmap does not reach: it stands for all examples of a batch, which only the vmap that made it knows. Return it "
+    "from the function instead of keeping it."
+)
+
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
@@ -23,8 +30,17 @@ ITEM = (
 _GEOMETRIC = {np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size, np.moveaxis}
 
 
+class _Running:
+    """Whether a vmap runs, which `func/vmap_level.py` knows."""
+
+    ask: Callable[[], bool] = staticmethod(lambda: True)
+
+
+running = _Running
+
+
 def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
-    raise RuntimeError(_MESSAGE)
+    raise RuntimeError(_MESSAGE if running.ask() else _ESCAPED)
 
 
 def _refuse_item(*args: Any, **kwargs: Any) -> NoReturn:

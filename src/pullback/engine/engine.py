@@ -245,7 +245,7 @@ class Engine:
                                 new = min(new, 0)
                     elif (
                         new <= 0 and type(following) is AccumulateGrad and _is_free_array(results, index)
-                        and (new == 0 or following.takes_arrays())
+                        and (new == 0 or (following.takes_arrays() and results[index].nbytes >= 4096))
                     ):  # fmt: skip
                         new = 1
                     if streams is not None:
@@ -294,6 +294,7 @@ class Engine:
                     or process.changed or log_nodes or _passes != 1
                     or (info is not None and (node not in info or info[node].captures))
                 ):  # fmt: skip
+                    results, grad, outcome = (), None, None  # nothing but `grads` shall hold what arrived
                     outcome = self._run_carefully(task, node, edges, grads, owned)
                     if outcome is None:
                         results, edges = (), ()
@@ -423,14 +424,24 @@ class Engine:
 
     def _replace(self, task: GraphTask, node: Node, buffer: InputBuffer, index: int, run: Callable[[Any], Any]) -> None:
         """Run hooks on one gradient as a Tensor; a replacement takes its place."""
-        before = buffer.grads[index]
-        wrapped = before if task.moves_tensors or before is None else as_tensor(before)
-        after = _in_mode(task, node, run, wrapped)
-        if after is None or after is wrapped:
-            buffer.owned[index] = min(buffer.owned[index], 0)  # the hook may have kept it
-        else:
-            del wrapped
-            self._take_over(task, buffer, (index,), [after])
+        wrapped = buffer.grads[index]
+        if not task.moves_tensors and wrapped is not None:
+            wrapped = as_tensor(wrapped)
+            buffer.grads[index] = None  # the Tensor alone holds it, so that it shows whether the hook has kept it
+        shown = [wrapped]
+        del wrapped
+        after = [_in_mode(task, node, run, shown[0])]
+        if after[0] is not None and after[0] is not shown[0]:
+            shown.clear()
+            self._take_over(task, buffer, (index,), after)
+            return
+        after.clear()
+        if task.moves_tensors or shown[0] is None or not _is_free(shown, 0):
+            buffer.owned[index] = min(buffer.owned[index], 0)
+        if not task.moves_tensors and shown[0] is not None:
+            if buffer.owned[index] > 0 and shown[0]._counter is not None:
+                buffer.owned[index] += shown[0]._counter.value  # the hook wrote to it
+            buffer.grads[index] = as_value(shown[0])
 
     def _take_over(self, task: GraphTask, buffer: InputBuffer, indices: Sequence[int], tensors: list[Any]) -> None:
         """Put what hooks returned in the place of gradients; those that nobody else holds are owned."""
@@ -627,10 +638,9 @@ def _held_here_alone(tensors: Sequence[Any]) -> tuple[bool, ...]:
 
 
 def _is_free_array(results: Sequence[Any], index: int) -> bool:
-    """Whether nothing but `results` and the engine's loop holds an array that is large enough for a copy to matter."""
+    """Whether nothing but `results` and the engine's loop holds an array."""
     return (
         type(results[index]) is ndarray
-        and results[index].nbytes >= 4096
         and results[index].base is None
         and getrefcount(results[index]) == 3  # with the reference that it is called with
     )

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.graph.accumulate_grad import FILLED as FILLED
+from pullback.graph.accumulate_grad import IN_FULL as IN_FULL
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.kernels.accumulation import add_in_place
 from pullback.kernels.arithmetic import add
-
-FILLED, IN_FULL = -2, -3
 
 
 class InputBuffer:
@@ -52,8 +52,9 @@ class InputBuffer:
             self.grads[index] = add_in_place(current, grad)
             self.owned[index] += 1
         elif owned > 0 and current.dtype == grad.dtype and current.shape == grad.shape:
+            whole = current.base is None and self.owned[index] != FILLED
             self.grads[index] = add_in_place(grad, current)
-            self.owned[index] = owned + 1
+            self.owned[index] = 2 if whole else 1  # PyTorch adds to the former one, in place where that is dense
         else:
             self.grads[index] = add(current, grad)
             self.owned[index] = 1

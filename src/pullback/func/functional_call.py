@@ -56,6 +56,9 @@ def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
         **dict(module.named_buffers(remove_duplicate=False)),
     }
     values = _with_tied(tensors, given) if tie_weights else dict(given)
+    for value in values.values():
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"{value} is not an instance of torch.Tensor: it is given in place of one of the module's")
     if strict:
         _check_strict(module, tensors, values)
     places = {name: _place(module, name) for name in values}

@@ -287,6 +287,7 @@ def _fresh(value: Any) -> Any:
     from pullback.backend.array_module import as_array
 
     if isinstance(value, Tensor):
+        value._counter = None  # a transform's pass counts as recorded, and sums out of place
         return value
     array = as_array(value)
     return new_tensor(array if array.flags.writeable else array.copy())

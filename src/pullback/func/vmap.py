@@ -144,7 +144,7 @@ def _checked_dim(name: str, in_dims: InDims, arg: Any, dim: Any) -> int | None:
     if not -ndim <= dim < ndim:
         raise ValueError(
             f"{where}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {ndim} so expected "
-            f"in_dim to satisfy {-ndim} <= in_dim < {ndim}."
+            f"in_dim to satisfy -{ndim} <= in_dim < {ndim}."
         )
     return dim + ndim if dim < 0 else dim
 

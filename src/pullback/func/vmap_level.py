@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pullback.backend.logical_array import running
 from pullback.func.batched_tensor import BatchedTensor, batched, batched_at, has_batched_tangent, without_level
 from pullback.modes.interception import push_interceptor
 from pullback.modes.switches import kept_switches, set_interceptors, switches
@@ -120,3 +121,6 @@ class VmapLevel:
 def active_levels() -> list[VmapLevel]:
     """The vmaps that run in this thread, outermost first."""
     return [i for i in switches.interceptors if isinstance(i, VmapLevel)]
+
+
+running.ask = staticmethod(lambda: bool(active_levels()))

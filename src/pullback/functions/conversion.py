@@ -29,6 +29,7 @@ from pullback.backend.dtype import (
     uint8,
 )  # fmt: skip
 from pullback.backend.meta_array import empty_meta
+from pullback.backend.wrapper_array import WrapperArray
 from pullback.errors import no_signature_fits
 from pullback.facts import declare
 from pullback.functions.shape import check_channels_last, format_name, is_contiguous
@@ -86,6 +87,8 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
     `force` detaches, copies from other devices and resolves conjugates first; without it, a tensor that requires grad
     raises.
     """
+    if isinstance(input._array, WrapperArray):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses: it has no memory of its own.")
     if input._requires_grad:
         if not force and is_grad_enabled():
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")

@@ -27,8 +27,12 @@ def foreach_function(name: str) -> Callable[..., Any] | None:
 
     def over_lists(*given: Any, **kwargs: Any) -> Any:
         args = list(given)
+        if "scalars" in kwargs:
+            args.append(kwargs.pop("scalars"))
         counts = [len(a) for a in args if _is_list(a)]
         count = counts[0]
+        if not count:
+            raise RuntimeError("Tensor list must have at least one tensor.")
         if counts != [count] * len(counts):
             other = next(c for c in counts if c != count)
             raise RuntimeError(f"Tensor lists must have the same number of tensors, got {count} and {other}")

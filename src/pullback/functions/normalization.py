@@ -116,6 +116,8 @@ def batch_norm(
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
     """Normalize each channel: in training by its own statistics, updating the running ones; else by these."""
+    if not input._array.size and not (process.changed and is_dispatching()):
+        return _empty_batch_norm(input, weight, bias)[0]
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -167,9 +169,9 @@ def _empty_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None)
     """Of nothing nothing is left, whatever its shape; the parameters stay on the graph."""
     result: Any = G.clone(input)
     if weight is not None:
-        result = result * weight
+        result = result * weight[0]
     if bias is not None:
-        result = result + bias
+        result = result + bias[0]
     empty = G.clone(input).detach()
     return result, empty, empty
 

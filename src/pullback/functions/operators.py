@@ -8,7 +8,7 @@ from typing import Any
 from pullback import functions
 from pullback.backend.array_module import is_array
 from pullback.backend.layout import strided
-from pullback.errors import is_pytorch_tensor, mixed_libraries
+from pullback.errors import UnansweredError, is_pytorch_tensor, mixed_libraries
 from pullback.modes.call_site import as_method
 from pullback.modes.switches import switches
 from pullback.modes.user_warnings import warn_user
@@ -28,6 +28,8 @@ def _operator(function_name: str) -> Callable[[Any, Any], Any]:
             function = getattr(functions, function_name)
         try:
             return function(self, other)
+        except UnansweredError:
+            return NotImplemented
         except TypeError:
             if is_pytorch_tensor(other):
                 raise mixed_libraries(function_name.removeprefix("reflected_")) from None

@@ -39,13 +39,15 @@ def _one(function: str, input: Tensor, output_size: Any) -> int:
             f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for argument #1 'self' (while "
             f"checking arguments for {function})"
         )
-    if 0 in input._array.shape[-1 if "avg" in function else 1 :]:
-        raise nothing_to_pool(function.replace("avg_pool1d", "avg_pool2d"), input._array.shape)
+    given = output_size
     if isinstance(output_size, (tuple, list)):
-        if len(output_size) != 1:
-            raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")
-        output_size = output_size[0]
-    size = as_int(output_size)
+        given = output_size[0] if len(output_size) == 1 else None
+    is_mean = "avg" in function and given == 1  # nan where there are no elements
+    if not is_mean and 0 in input._array.shape[-1 if "avg" in function else 1 :]:
+        raise nothing_to_pool(function.replace("avg_pool1d", "avg_pool2d"), input._array.shape)
+    if given is None:
+        raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")
+    size = as_int(given)
     if size < 0 and "max" in function:
         shape = [*input._array.shape[:-1], 1, size]
         raise RuntimeError(f"Trying to create tensor with negative dimension {size}: {shape}")

@@ -118,7 +118,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = Non
         wrapped = [wrap_dim(dim, ndim) for dim in dims]
         moved = G.permute(A, (*[d for d in range(ndim) if d not in wrapped], *wrapped))
     shape, split = moved._array.shape, B._array.ndim
-    unknown, known = math.prod(shape[split:]), math.prod(shape[:split])
+    unknown, known = math.prod(shape[split:]), B._array.size
     if unknown != known:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "

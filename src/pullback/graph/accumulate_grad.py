@@ -35,6 +35,9 @@ _creation_lock = process_lock()
 USERS = -1
 """Instead of a count of owned gradients: the user gave it, and is taken to hold it."""
 
+FILLED, IN_FULL = -2, -3
+"""Instead of a count: how PyTorch has the gradient. See Note [Owned gradients]."""
+
 
 def _copied(grad: Tensor, variable: Tensor) -> Tensor:
     """A recorded copy of a gradient, in the memory order of the leaf where that is dense."""
@@ -127,7 +130,8 @@ class AccumulateGrad(Node):
         laid = self._lay_out(array, owned > 0, owned == USERS)
         made = new_tensor(laid)
         if laid is not array:
-            if array.dtype == laid.dtype and laid.strides == self.variable._array.strides:
+            written = array.dtype == laid.dtype and laid.strides == self.variable._array.strides
+            if written and owned != IN_FULL:
                 made._counter = VersionCounter(1)  # written over as a whole: PyTorch counts that
         elif owned > 1:
             made._counter = VersionCounter(owned - 1)

@@ -36,6 +36,8 @@ def linalg_cholesky_ex(A: Array, *, upper: bool = False, check_errors: bool = Fa
 @checked
 def cholesky(input: Array, upper: bool = False) -> Array:
     """As linalg.cholesky, under the older name."""
+    if not input.size:
+        return input.copy()
     L, info = _cholesky(input, upper)
     _raise_for_info("cholesky", info, _NOT_POSITIVE)
     return L

@@ -110,6 +110,9 @@ static PyObject *begin_pass(PyObject *Py_UNUSED(module), PyObject *const *argume
 {
     if (count != 3 || !pass_type)
         return PyErr_Format(PyExc_TypeError, "begin_pass() takes edges, whether the pass counts, and whether it keeps its graph");
+    int keeps = PyObject_IsTrue(arguments[2]);
+    if (keeps < 0)
+        return NULL;
     PyObject *line = lines_wanted() ? current_line() : Py_NewRef(Py_None);
     if (!line || line == Py_None)
         return line;
@@ -123,7 +126,7 @@ static PyObject *begin_pass(PyObject *Py_UNUSED(module), PyObject *const *argume
         return begun;
     Passes *passes = passes_of_this_thread();
     unsigned long long root = root_number(arguments[0]), recorded = recorded_by_this_thread();
-    if (PyObject_IsTrue(arguments[2])) {
+    if (keeps) {
         if (!note_kept(passes, arguments[0], root, recorded))
             return begun;
         Py_DECREF(begun);

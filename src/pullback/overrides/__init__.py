@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from pullback import functions
-from pullback.errors import is_pytorch_tensor, mixed_libraries
+from pullback.errors import UnansweredError, is_pytorch_tensor, mixed_libraries
 from pullback.functions import half_complex
 from pullback.modes.call_site import as_written, method_called
 from pullback.modes.guards import guarded
@@ -176,7 +176,7 @@ def _answer(
     raise _nobody_answered(function, types)
 
 
-def _nobody_answered(function: Any, types: list[type]) -> TypeError:
+def _nobody_answered(function: Any, types: list[type]) -> UnansweredError:
     """The error where every mode and class that was asked returned NotImplemented."""
     name = resolve_name(function) or function
     mode = switches.function_modes[-1] if switches.function_modes else None
@@ -184,11 +184,11 @@ def _nobody_answered(function: Any, types: list[type]) -> TypeError:
     if name in python_functions():
         also = "" if mode is None else f" nor in mode {mode}"
         words = f"no implementation found for '{name}' on types that implement __torch_function__: {types}{also}"
-        return TypeError(f"{words}\n{remedy}")
+        return UnansweredError(f"{words}\n{remedy}")
     asked = [f"  - tensor subclass {cls}" for cls in types]
     if mode is not None:
         asked.insert(0, f"  - mode object {mode}")
-    return TypeError(
+    return UnansweredError(
         f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
         + "\n".join(asked)
         + f"\n\n{remedy}"
@@ -292,6 +292,18 @@ class DisableTorchFunctionSubclass:
 
     def __exit__(self, *exception: object) -> None:
         switches.overrides_disabled = self._former
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Operations inside of the block are offered neither to subclasses nor to function modes."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes = _set_function_modes(())
+
+    def __exit__(self, *exception: object) -> None:
+        _set_function_modes(self._modes)
+        super().__exit__(*exception)
 
 
 def _default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

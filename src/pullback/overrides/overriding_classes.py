@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from pullback.errors import UnansweredError
 from pullback.modes.call_site import is_operator
 from pullback.modes.function_modes import is_outside
 from pullback.modes.interception import overrides
@@ -54,6 +55,7 @@ _BINARY = frozenset(
     ]
     + ["__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"]
 )
+_IN_PLACE = frozenset([f"__i{n}__" for n in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()])
 
 
 def take_over(cls: type) -> None:
@@ -105,7 +107,12 @@ def _ask(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = N
 def _asking_method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _is_asked(self):
-            return _ask(told_method(name), (self, *args), kwargs)
+            try:
+                return _ask(told_method(name), (self, *args), kwargs)
+            except UnansweredError:
+                if name in _IN_PLACE:
+                    return NotImplemented
+                raise
         return getattr(Tensor, name)(self, *args, **kwargs)
 
     return _named(method, name)
@@ -122,6 +129,8 @@ def _asking_operator(name: str) -> Callable[[Any, Any], Any]:
             if forward and isinstance(other, Tensor) and is_operator():
                 return _ask(told_method(forward), (other, self))
             return _ask(told_method(name), (self, other))
+        except UnansweredError:
+            return NotImplemented
         except TypeError:
             if isinstance(other, (Tensor, int, float, complex)):
                 raise

@@ -25,13 +25,14 @@ from pullback.graph.saved_tensor import SavedTensor
 from pullback.modes.saved_tensor_hooks import current_hooks, disable_hooks, pop_hooks, push_hooks, restore_hooks
 from pullback.modes.switches import switches
 from pullback.nn.modules.module_conversion import _parse_to as parse_to
-from pullback.overrides import DisableTorchFunctionSubclass
+from pullback.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from pullback.pytorch.futures import FutureBase as Future
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, TensorBase, _disabled_torch_function_impl
 from pullback.tensor.version_counter import VersionCounter
 
 __all__ = [
+    "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "Future",
     "Generator",

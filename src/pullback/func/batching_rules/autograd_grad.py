@@ -47,7 +47,7 @@ def _gradients(outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: Any, op
     allow_unused = options.get("allow_unused")
     if allow_unused is None:
         allow_unused = materialize
-    results = _finish(found, inputs, True, allow_unused or materialize)
+    results = _finish(found, inputs, (), allow_unused or materialize)
     filled = [_zeros_for(x) if r is None and materialize else r for r, x in zip(results, inputs, strict=True)]
     return tuple(filled if create else [_detached(r) for r in filled])
 

@@ -70,6 +70,14 @@ def at_positions(level: VmapLevel, function: Callable[..., Any], args: Arguments
     """Write whole slices at positions that are the same for all examples, or example by example."""
     bound = bind(function.__name__, args, kwargs)
     ndim = ndim_of(bound["input"])
+    if function.__name__ == "index_add":  # more lenient than without vmap, as in PyTorch
+        rank = ndim_of(bound["source"])
+        if ndim and not rank:
+            bound["source"] = level.again(G.unsqueeze, bound["source"], 0)
+        elif rank == 1 and not ndim:
+            bound["input"] = level.again(G.unsqueeze, bound["input"], 0)
+            return level.again(G.squeeze_dim, at_positions(level, function, (), bound), 0)
+        args, kwargs = (), bound
     if ndim == 0 or level.owns(bound["index"]) or ("source" in bound and ndim_of(bound["source"]) != ndim):
         return loop(level, function, args, kwargs)
     bound["dim"] = wrap_dim(bound["dim"], ndim) + 1

@@ -40,6 +40,8 @@ def scaled_dot_product_attention(
     shares = enable_gqa and _shares_heads(query, key, value)
     if not 0.0 <= dropout_p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    if query._array.shape[-1] == value._array.shape[-1] and not (query._array.size and key._array.size):
+        attn_mask = None  # nobody is seen; PyTorch does not look at it either
     if _can_fuse(query, key, value, attn_mask, dropout_p, shares):
         fused = G.attention_grouped if shares else G.attention_fused
         return fused(query, key, value, attn_mask, is_causal, factor)[0]

@@ -33,7 +33,8 @@ def _sizes(function: str, dims: int, input: Tensor, output_size: Any) -> Shape:
         subject = "(): internal error: output_size.size()" if "max" in function else ": output_size"
         raise RuntimeError(f"{function}{subject} must be {dims}")
     old = input._array.shape[-dims:]
-    if 0 in (old if function == "adaptive_avg_pool2d" else input._array.shape[1:]):
+    is_mean = "avg" in function and all(s == 1 for s in output_size)  # nan where there are no elements
+    if not is_mean and 0 in (old if function == "adaptive_avg_pool2d" else input._array.shape[1:]):
         raise nothing_to_pool(function, input._array.shape)
     for position, wanted in enumerate(output_size):
         if wanted is not None and not hasattr(wanted, "__index__"):
