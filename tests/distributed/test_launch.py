@@ -80,6 +80,7 @@ def test_output_is_labelled_by_rank_on_request(tmp_path: Path) -> None:
     [
         ("raise ValueError('broken')", 1, "[rank1]: ValueError: broken"),
         ("sys.exit(7)", 7, "rank 1 failed with exit status 7"),
+        ("os._exit(9)", 9, "rank 1 ended with exit status 9; all ranks were ended"),
         # mpiexec ends the others by the same signal, and may report one of these.
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, " was killed by signal 9 (SIGKILL); all ranks were ended"),
         ("sys.exit(0)", 1, "Connection closed by peer: all_reduce (number 2 of group '0') cannot complete, since rank 1"),
@@ -430,3 +431,22 @@ def test_an_mpiexec_that_does_not_notice_a_failing_rank_is_ended(
     (tmp_path / "first").write_text("")
     assert launcher._wait(process, tmp_path / "first") == -end
     process.stdout.close()
+
+
+def test_what_cannot_be_started_is_said_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="there is no file of hosts"):
+        launcher.launch(Launch(["program.py"], hostfile=str(tmp_path / "nowhere")))
+    with pytest.raises(SystemExit, match="2"):
+        launcher.main(["-n", "0", "program.py"])
+    assert "-n must be 1 at least, not 0" in capsys.readouterr().err
+
+
+@needs_mpi
+def test_torchrun_is_found_under_its_name_as_a_module(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import os; print(os.environ['RANK'])")
+    done = subprocess.run(
+        [sys.executable, "-m", "pullback", "run", "-m", "torch.distributed.run", "--nproc-per-node=2", str(script)],
+        capture_output=True, text=True, check=False, env=environment(),
+    )  # fmt: skip
+    assert sorted(done.stdout.split()) == ["0", "1"], done.stderr

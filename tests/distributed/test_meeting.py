@@ -22,6 +22,11 @@ def work(rank, size, method, failure):
     if method == "env":
         os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", sys.argv[1]
         dist.init_process_group("gloo", rank=rank, world_size=size)
+    elif method.startswith("store"):
+        kind, where = method.removeprefix("store:").split("=")
+        made = {"tcp": lambda: dist.TCPStore("127.0.0.1", int(where), size, rank == 0), "file": lambda: dist.FileStore(where, size)}
+        store = dist.PrefixStore("run", made[kind]())
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
     else:
         dist.init_process_group("gloo", init_method=method, rank=rank, world_size=size)
     model = DistributedDataParallel(nn.Linear(2, 1, bias=False))
@@ -48,9 +53,12 @@ def spawn(folder: Path, method: str, failure: str = "") -> subprocess.CompletedP
 
 @needs_mpi
 @mpich_alone
-@pytest.mark.parametrize("method", ["env", "tcp", "file"])
+@pytest.mark.parametrize("method", ["env", "tcp", "file", "a store of TCP", "a store in a file"])
 def test_spawned_processes_meet(method: str, tmp_path: Path) -> None:
-    named = {"env": "env", "tcp": f"tcp://127.0.0.1:{free_port()}", "file": f"file://{tmp_path}/meeting"}[method]
+    named = {
+        "env": "env", "tcp": f"tcp://127.0.0.1:{free_port()}", "file": f"file://{tmp_path}/meeting",
+        "a store of TCP": f"store:tcp={free_port()}", "a store in a file": f"store:file={tmp_path}/store",
+    }[method]  # fmt: skip
     done = spawn(tmp_path, named)
     assert sorted(done.stdout.splitlines()) == ["0 [[1.5, 1.5]]", "1 [[1.5, 1.5]]"], done.stderr
     assert done.returncode == 0

@@ -17,6 +17,8 @@ from pullback.distributed.algorithms import join
 from pullback.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from pullback.distributed.device_mesh import init_device_mesh
 from pullback.distributed.elastic.multiprocessing.errors import record
+from pullback.distributed.fsdp import fully_shard
+from pullback.pytorch.futures import Future
 
 
 @pytest.fixture
@@ -164,3 +166,94 @@ def test_uneven_inputs_are_had_where_programs_look() -> None:
 def test_groups_of_ranks_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValueError, match="Rank 9 is out of range"):
         distributed.new_group([9])
+
+
+@pytest.mark.usefixtures("alone")
+def test_groups_that_are_none_are_refused() -> None:
+    destroyed = distributed.new_group([0])
+    distributed.destroy_process_group(destroyed)
+    for call in (
+        lambda: distributed.all_reduce(pullback.ones(1), group="x"),
+        lambda: distributed.get_rank(destroyed),
+        lambda: distributed.get_backend(destroyed),
+        lambda: distributed.broadcast(pullback.ones(1), 0, group=destroyed),
+    ):
+        with pytest.raises(ValueError, match="is not initialized in the world group map"):
+            call()
+    for group in (destroyed, 3):
+        with pytest.raises(ValueError, match="Invalid process group specified"):
+            distributed.destroy_process_group(group)
+    with pytest.raises(ValueError, match=r"The arg 'group_size' \(0\) must be positive"):
+        distributed.new_subgroups(0)
+    with pytest.raises(ValueError, match=r"Rank 0 has appeared in both subgroup \[0\] and \[0\]"):
+        distributed.new_subgroups_by_enumeration([[0], [0]])
+    with pytest.raises(TypeError, match=r"Expected timeout argument to be of type datetime.timedelta, got 5"):
+        distributed.monitored_barrier(timeout=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"store": distributed.HashStore()}, AssertionError, "world_size must be positive if using store"),
+        (
+            {"store": distributed.HashStore(), "world_size": 1},
+            AssertionError,
+            "rank must be non-negative if using store",
+        ),
+        ({"store": distributed.HashStore(), "init_method": "env://"}, AssertionError, "both init_method and store"),
+        ({"init_method": "smoke://signals"}, RuntimeError, "No rendezvous handler for smoke://"),
+        ({"init_method": "tcp://localhost:1"}, ValueError, "using tcp:// rendezvous: rank parameter missing"),
+        ({"rank": 2, "world_size": 1}, ValueError, "rank 2 must be less than world_size, which is 1"),
+    ],
+)
+def test_places_to_meet_that_are_none_are_refused(
+    arguments: dict[str, Any], error: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(error, match=said):
+        distributed.init_process_group("gloo", **arguments)
+
+
+@pytest.mark.usefixtures("alone")
+def test_modules_that_cannot_be_wrapped_are_refused() -> None:
+    wrap = nn.parallel.DistributedDataParallel
+    with pytest.raises(RuntimeError, match="Modules with uninitialized parameters can't be used"):
+        wrap(nn.LazyLinear(2))
+    with pytest.raises(ValueError, match="device_ids can only be None or contain a single element"):
+        wrap(nn.Linear(1, 1), device_ids=[0, 1])
+    with pytest.raises(ValueError, match="fully_shard does not support containers that do not implement forward"):
+        fully_shard(nn.ModuleList([nn.Linear(1, 1)]))
+    with pytest.raises(ValueError, match="it should be a factor of 1, not 3"):
+        fully_shard(nn.Linear(1, 1), reshard_after_forward=3)
+
+
+@pytest.mark.usefixtures("alone")
+def test_communication_hooks_are_refused_where_their_signature_says_so() -> None:
+    def hook(state: Any, bucket: Any) -> Any:
+        return 3
+
+    module = nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
+    hook.__annotations__ = {"bucket": int}
+    with pytest.raises(ValueError, match=r"bucket annotation should be dist.GradBucket"):
+        module.register_comm_hook(None, hook)
+    hook.__annotations__ = {"bucket": distributed.GradBucket, "return": int}
+    with pytest.raises(ValueError, match=r"return annotation should be torch.futures.Future"):
+        module.register_comm_hook(None, hook)
+    hook.__annotations__ = {"bucket": distributed.GradBucket, "return": Future[Any]}
+    module.register_comm_hook(None, hook)
+    with pytest.raises(RuntimeError, match=r"must return a torch.futures.Future object, but got int"):
+        module(pullback.ones(1, 1)).sum().backward()
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_mesh_is_made_of_a_group() -> None:
+    world = distributed.new_group([0])
+    mesh = distributed.DeviceMesh.from_group(world, "cpu", mesh_dim_names=["data"])
+    assert (mesh.size(), mesh.get_group("data"), mesh.get_coordinate()) == (1, world, (0,))
+    assert mesh.mesh.dtype is pullback.int32
+    with pytest.raises(KeyError, match=r"Valid mesh_dim_names are \['data'\]"):
+        mesh["model"]
+    with pytest.raises(RuntimeError, match="should have same length"):
+        init_device_mesh("cpu", (1,), mesh_dim_names=("a", "b"))
+    with pytest.raises(RuntimeError, match="Each mesh_dim_name must be unique"):
+        init_device_mesh("cpu", (1, 1), mesh_dim_names=("a", "a"))

@@ -8,6 +8,7 @@ from enum import Enum
 
 from pullback.distributed import (
     collectives,
+    constants,
     debug,
     errors,
     object_collectives,
@@ -48,7 +49,7 @@ class BuiltinCommHookType(Enum):
     FP16_COMPRESS = 1
 
 
-__all__ = ["BuiltinCommHookType", "DeviceMesh", "GradBucket", "Work", "init_device_mesh"]
+__all__ = ["BuiltinCommHookType", "DeviceMesh", "GradBucket", "Work", "constants", "init_device_mesh"]
 for _part in (
     collectives,
     debug,

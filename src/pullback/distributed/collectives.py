@@ -21,7 +21,7 @@ from pullback.distributed.buffers import (
     write,
 )
 from pullback.distributed.errors import DistBackendError
-from pullback.distributed.process_group import ProcessGroup, group_of, rank_not_in_group
+from pullback.distributed.process_group import ProcessGroup, check_timeout, group_of, rank_not_in_group
 from pullback.distributed.reduce_operation import RedOpType, ReduceOp, kind_of, supports_complex
 from pullback.distributed.sparse_sums import sum_over_ranks
 from pullback.distributed.work import Work
@@ -411,9 +411,13 @@ def all_to_all(
         return None
     check_dtypes([*output_tensor_list, *input_tensor_list])
     members = group_of(group)
-    for parts in (output_tensor_list, input_tensor_list):
+    for parts in (input_tensor_list, output_tensor_list):
         if len(parts) != members.size():
-            raise RuntimeError(f"all_to_all: tensor lists must have {members.size()} tensors, one for every rank")
+            which = "input" if parts is input_tensor_list else "output"
+            raise RuntimeError(
+                f"all_to_all: {which} tensor list size {len(parts)} does not match world size {members.size()}: there must "
+                "be one tensor for every rank"
+            )
     given = joined(input_tensor_list)
     first = output_tensor_list[0]._array
     values = empty_beside(first, (sum(part.numel() for part in output_tensor_list),), first.dtype)
@@ -453,10 +457,10 @@ def _counts(tensor: Any, sizes: Sequence[int] | None, ranks: int) -> list[int]:
                 f"Tensor's dim 0 does not divide equally across group size: {rows} rows for {ranks} ranks"
             )
         sizes = [rows // ranks] * ranks
-    if len(sizes) != ranks or sum(sizes) != rows:
-        raise RuntimeError(
-            f"Split sizes doesn't match total dim 0 size: {list(sizes)} must be {ranks} sizes whose sum is {rows}"
-        )
+    if len(sizes) != ranks:
+        raise RuntimeError(f"Number of tensor splits not equal to group size: {list(sizes)} for {ranks} ranks")
+    if sum(sizes) != rows:
+        raise RuntimeError(f"Split sizes doesn't match total dim 0 size: the sum of {list(sizes)} is not {rows}")
     row = tensor.numel() // rows if rows else 0
     return [size * row for size in sizes]
 
@@ -474,6 +478,7 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
     """As `barrier`; rank 0 names the first rank, or with `wait_all_ranks` all, that did not come in time."""
     if _outside(group, "monitored_barrier"):
         return
+    check_timeout(timeout)
     members = group_of(group)
     limit = timeout or members.timeout
     start = time.monotonic()

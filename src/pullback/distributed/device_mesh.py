@@ -36,7 +36,7 @@ class DeviceMesh:
         self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None, _groups: Any = None
     ) -> None:
         self.device_type = device_type
-        self.mesh = mesh if isinstance(mesh, pullback.Tensor) else pullback.tensor(mesh)
+        self.mesh = pullback.as_tensor(mesh, dtype=pullback.int32)
         self.mesh_dim_names = tuple(mesh_dim_names) if mesh_dim_names else None
         self._groups: list[ProcessGroup] = _groups or self._make_groups()
 
@@ -68,12 +68,16 @@ class DeviceMesh:
     def _dim(self, mesh_dim: int | str | None) -> int:
         if mesh_dim is None:
             if self.ndim > 1:
-                raise RuntimeError(f"Found the DeviceMesh have {self.ndim} dimensions: say which one is meant")
+                raise RuntimeError(
+                    f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be specified "
+                    "when device_mesh.ndim > 1."
+                )
             return 0
         if isinstance(mesh_dim, int):
             return mesh_dim
         if self.mesh_dim_names is None or mesh_dim not in self.mesh_dim_names:
-            raise KeyError(f"Invalid mesh_dim_names {mesh_dim!r} specified: this mesh has {self.mesh_dim_names}")
+            valid = list(self.mesh_dim_names or ())
+            raise KeyError(f"Invalid mesh_dim_names {(mesh_dim,)} specified. Valid mesh_dim_names are {valid}.")
         return self.mesh_dim_names.index(mesh_dim)
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
@@ -92,9 +96,24 @@ class DeviceMesh:
         """The place of this process along one dimension."""
         return self.get_group(mesh_dim).rank()
 
-    def get_coordinate(self) -> list[int]:
+    def get_coordinate(self) -> tuple[int, ...]:
         """The place of this process along every dimension."""
-        return [each.rank() for each in self._groups]
+        return tuple(each.rank() for each in self._groups)
+
+    @staticmethod
+    def from_group(
+        group: ProcessGroup | Sequence[ProcessGroup], device_type: str, mesh: Any = None, *,
+        mesh_dim_names: Sequence[str] | None = None,
+    ) -> DeviceMesh:  # fmt: skip
+        """A mesh whose lines are groups that there are already: one group, or one for every dimension of `mesh`."""
+        groups = list(group) if isinstance(group, Sequence) else [group]
+        if not groups:
+            raise ValueError("Expects at least one ProcessGroup to be specified when constructing a DeviceMesh")
+        if mesh is None:
+            if len(groups) > 1:
+                raise ValueError("Must specify mesh when constructing a DeviceMesh of several ProcessGroups")
+            mesh = groups[0].ranks
+        return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=groups)
 
     def __getitem__(self, mesh_dim_names: str | tuple[str, ...]) -> DeviceMesh:
         """The part of the mesh along some of its dimensions in which this process is."""
@@ -128,9 +147,13 @@ def init_device_mesh(
     device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None, **options: Any
 ) -> DeviceMesh:
     """Put all ranks into a mesh of this shape; begins the group of all processes if nobody has."""
-    if mesh_dim_names is not None and (len(set(mesh_dim_names)) != len(mesh_shape)):
+    names = tuple(mesh_dim_names or ())
+    if len(set(names)) != len(names):
+        raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {names}")
+    if names and len(names) != len(mesh_shape):
         raise RuntimeError(
-            f"mesh_dim_names {tuple(mesh_dim_names)} must be as many different names as {tuple(mesh_shape)}"
+            f"mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): {len(names)} and "
+            f"len(mesh_shape): {len(mesh_shape)}."
         )
     if not is_initialized():
         init_process_group()

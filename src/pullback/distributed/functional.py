@@ -27,8 +27,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _check_linear(op: Any) -> None:
-    if kind_of(op) not in (RedOpType.SUM, RedOpType.AVG):
+def _check_linear(op: Any, *tensors: Any) -> None:
+    """Refuse what has no gradient here, where one will be asked for."""
+    asked = pullback.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    if asked and kind_of(op) not in (RedOpType.SUM, RedOpType.AVG):
         raise NotImplementedError(
             f"gradients pass through sums and means of ranks, not through {kind_of(op)}: use ReduceOp.SUM or ReduceOp.AVG, "
             "or detach() the tensor"
@@ -244,7 +246,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    _check_linear(op)
+    _check_linear(op, tensor)
     return _AllReduce.apply(tensor, op, group)
 
 
@@ -255,7 +257,7 @@ def broadcast(tensor: Any, src: int, group: Any = None) -> Any:
 
 def reduce(tensor: Any, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
     """On rank `dst` the sum, or mean, of the tensors of all ranks; zeros elsewhere."""
-    _check_linear(op)
+    _check_linear(op, tensor)
     return _Reduce.apply(tensor, op, group_of(group).position(dst), group)
 
 
@@ -276,7 +278,7 @@ def scatter(tensors: Sequence[Any], src: int = 0, group: Any = None) -> Any:
 
 def reduce_scatter(input_list: Sequence[Any], op: Any = ReduceOp.SUM, group: Any = None) -> Any:
     """The sum, or mean, over all ranks of the tensors that are meant for this one."""
-    _check_linear(op)
+    _check_linear(op, *input_list)
     return _ReduceScatter.apply(pullback.stack(list(input_list)), op, group)
 
 

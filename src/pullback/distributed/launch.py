@@ -253,6 +253,8 @@ def _master(given: Launch) -> str:
     """The machine of rank 0."""
     first = re.split(r"[,:]", given.hosts)[0] if given.hosts else ""
     if given.hostfile:
+        if not Path(given.hostfile).is_file():
+            raise SystemExit(f"pullback: there is no file of hosts {given.hostfile}")
         lines = [line for line in Path(given.hostfile).read_text().splitlines() if line.strip() and line[0] != "#"]
         first = re.split(r"[\s:]", lines[0])[0] if lines else ""
     # Under Slurm the ranks find it themselves, by the machines of their step.
@@ -368,8 +370,17 @@ def _explain(folder: Path, status: int, said: str, ended: Sequence[int] = ()) ->
     if said and not any(folder.iterdir()):
         print(f"pullback: no rank was started; mpiexec says:\n{said}", file=sys.stderr)
     else:
-        print(f"pullback: a rank ended with exit status {status}; all ranks were ended", file=sys.stderr)
+        codes = _exit_codes(said)
+        who = [rank for rank, code in enumerate(codes) if code == status] if len(ended) != 1 else ended
+        which = f"rank {who[0]}" if len(who) == 1 else "a rank"
+        print(f"pullback: {which} ended with exit status {status}; all ranks were ended", file=sys.stderr)
     return status
+
+
+def _exit_codes(said: str) -> list[int]:
+    """How the ranks of one machine ended, as far as mpiexec says."""
+    listed = EXIT_CODES.search(said)
+    return [int(code) for code in listed[1].split(",") if code] if listed else []
 
 
 def _find_the_silent(folder: Path, ended: Sequence[int]) -> int:
@@ -389,9 +400,7 @@ def _killed(folder: Path, status: int, said: str, ended: Sequence[int]) -> tuple
     if ending is not None:
         names = {signal.strsignal(each): int(each) for each in signal.valid_signals()}
         return names.get(ending["signal"].strip(), max(status - 128, 0)), f"rank{ending['s']} {ending['ranks']}"
-    listed = EXIT_CODES.search(said)
-    codes = [int(code) for code in listed[1].split(",") if code] if listed else []
-    signals = {rank: code for rank, code in enumerate(codes) if code in signal.valid_signals()}
+    signals = {rank: code for rank, code in enumerate(_exit_codes(said)) if code in signal.valid_signals()}
     own = [rank for rank, number in signals.items() if number != signal.SIGKILL]  # mpiexec kills by that one alone
     first = list(ended) if len(ended) == 1 else own[:1]
     if first and first[0] in signals:
@@ -421,5 +430,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("script", help="the program")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
     given = parser.parse_args(list(arguments))
+    if given.n < 1:
+        parser.error(f"-n must be 1 at least, not {given.n}")
     program = ["-m"] * given.module + [given.script, *given.args]
     return launch(Launch(program, given.n, given.hosts, given.hostfile, given.label))

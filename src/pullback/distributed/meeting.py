@@ -14,9 +14,13 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from pullback.distributed import manager
 from pullback.distributed.errors import DistNetworkError
+
+if TYPE_CHECKING:
+    from pullback.distributed.store import Store
 
 __all__ = ["Meeting", "meet"]
 
@@ -76,11 +80,13 @@ class Meeting:
             self._watch.sendall(b"bye\n")
 
 
-def meet(init_method: str | None, rank: int, size: int, timeout: timedelta) -> Meeting:
-    """Meet the other processes at the place that `init_method` or the environment names, before MPI starts."""
+def meet(init_method: str | None, rank: int, size: int, timeout: timedelta, store: Store | None = None) -> Meeting:
+    """Meet the other processes at the place that a store, `init_method` or the environment names, before MPI starts."""
     meeting = Meeting(rank)
     limit = timeout.total_seconds()
-    if init_method is not None and init_method.startswith("file://"):
+    if store is not None:
+        host, port = _meet_by_store(meeting, store, size)
+    elif init_method is not None and init_method.startswith("file://"):
         host, port = _meet_at_file(meeting, init_method.removeprefix("file://").partition("?")[0], size, limit)
     else:
         host, port = _named_place(init_method)
@@ -108,9 +114,8 @@ def _named_place(init_method: str | None) -> tuple[str, int]:
 def _meet_at_file(meeting: Meeting, path: str, size: int, limit: float) -> tuple[str, int]:
     """Let rank 0 choose a port and leave it in a file."""
     if meeting.rank == 0:
-        chosen = meeting.open("", 0, size)
         with open(f"{path}.new", "w", encoding="utf-8") as file:
-            file.write(f"{socket.gethostname()} {chosen}")
+            file.write(_open_anywhere(meeting, size))
         os.replace(f"{path}.new", path)
     end = time.monotonic() + limit
     while not os.path.exists(path) or not os.path.getsize(path):
@@ -118,5 +123,21 @@ def _meet_at_file(meeting: Meeting, path: str, size: int, limit: float) -> tuple
             raise DistNetworkError(f"rank 0 has not written the file {path} within {limit:.0f} s")
         time.sleep(0.02)
     with open(path, encoding="utf-8") as file:
-        host, port = file.read().split()
+        return _place_in(file.read())
+
+
+def _meet_by_store(meeting: Meeting, store: Store, size: int) -> tuple[str, int]:
+    """Let rank 0 choose a port and leave it in the store."""
+    if meeting.rank == 0:
+        store.set("pullback/meeting", _open_anywhere(meeting, size))
+    return _place_in(store.get("pullback/meeting").decode())
+
+
+def _open_anywhere(meeting: Meeting, size: int) -> str:
+    """Start the manager at a free port, and say where, for other machines too."""
+    return f"{socket.gethostname()} {meeting.open('', 0, size)}"
+
+
+def _place_in(text: str) -> tuple[str, int]:
+    host, port = text.split()
     return ("localhost" if host == socket.gethostname() else host), int(port)

@@ -98,7 +98,11 @@ class P2POp:
         self.peer = members.ranks[self.group_peer]
 
     def __repr__(self) -> str:
-        return f"P2POp({self.op.__name__} peer={self.peer}, shape={list(self.tensor.shape)}, dtype={self.tensor.dtype})"
+        members = group_of(self.group)
+        return (
+            f"P2POp({self.op.__name__} pg={members.group_name}, group_src={members.rank()}, group_dst={self.group_peer}, "
+            f"{self.tensor.shape}, {self.tensor.dtype})"
+        )
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:

@@ -96,6 +96,7 @@ class ProcessGroup(GroupCollectives):
         self.group_name = group_name
         self.group_desc = group_desc
         self.batch: list[Work] | None = None
+        self.is_destroyed = False
         self._backend = backend
         self._number = 0
         self._shared = state
@@ -126,6 +127,8 @@ class ProcessGroup(GroupCollectives):
 
     def position(self, rank: int) -> int:
         """The number in the group of the process that has the number `rank` among all."""
+        if self.is_destroyed:
+            raise ValueError(_unregistered(self))
         if rank not in self._position:
             raise ValueError(f"Global rank {rank} is not part of group {self.group_name}, which has {self.ranks}")
         return self._position[rank]
@@ -333,9 +336,26 @@ def group_of(given: Any) -> ProcessGroup:
     """The group that a program means: the one of all processes if it gives none."""
     if given is None or given is group or given is GroupMember:
         return _get_default_group()
-    if isinstance(given, int):
+    if rank_not_in_group(given):
         raise ValueError("Invalid process group specified: this process is not in it")
+    if not isinstance(given, ProcessGroup):
+        raise ValueError(_unregistered(given))
     return given
+
+
+def _registered(given: Any) -> ProcessGroup:
+    """The group that a program means, which it has not destroyed."""
+    found = group_of(given)
+    if found.is_destroyed:
+        raise ValueError(_unregistered(given))
+    return found
+
+
+def _unregistered(given: Any) -> str:
+    return (
+        f"Process group {given} is not initialized in the world group map. Please initialize the group first: new_group "
+        "makes one, and destroy_process_group ends it."
+    )
 
 
 def rank_not_in_group(given: Any) -> bool:
@@ -364,7 +384,8 @@ def init_process_group(
     """
     if _Registry.world is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    _check_timeout(timeout)
+    check_timeout(timeout)
+    _check_meeting_place(init_method, store, rank, world_size)
     name = _backend_name(backend)
     placement = find_placement()
     limit = timeout or default_pg_timeout
@@ -378,7 +399,7 @@ def init_process_group(
         _Registry.world = _join_others(name, limit, _Registry.meeting)
         _check_size(placement.world_size)
     elif (place := _given_place(rank, world_size, init_method))[1] > 1:
-        _Registry.meeting = _Registry.meeting or meet(init_method, *place, limit)
+        _Registry.meeting = _Registry.meeting or meet(init_method, *place, limit, store)
         _Registry.world = _join_others(name, limit, _Registry.meeting)
         _check_size(place[1])
     else:
@@ -387,7 +408,23 @@ def init_process_group(
     _Registry.made = 1
 
 
-def _check_timeout(timeout: Any) -> None:
+def _check_meeting_place(init_method: str | None, store: Any, rank: int, world_size: int) -> None:
+    if store is not None:
+        if init_method is not None:
+            raise AssertionError("Cannot specify both init_method and store.")
+        if world_size <= 0:
+            raise AssertionError("world_size must be positive if using store")
+        if rank < 0:
+            raise AssertionError("rank must be non-negative if using store")
+    elif init_method is not None and not init_method.startswith(("env://", "tcp://", "file://")):
+        raise RuntimeError(
+            f"No rendezvous handler for {init_method.partition('://')[0]}://: processes meet at env://, tcp://host:port "
+            "or file:///path"
+        )
+
+
+def check_timeout(timeout: Any) -> None:
+    """Refuse a timeout that is not a timedelta."""
     if timeout is not None and not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
 
@@ -431,13 +468,19 @@ def _given_place(rank: int, world_size: int, init_method: str | None) -> tuple[i
     """The rank and the number of ranks that the arguments, a query, or the environment give."""
     query = dict(part.split("=") for part in (init_method or "").partition("?")[2].split("&") if "=" in part)
     given = {"RANK": int(query.get("rank", rank)), "WORLD_SIZE": int(query.get("world_size", world_size))}
+    scheme = (init_method or "env://").partition("://")[0]
     for name, value in given.items():
         if value < 0 and name not in os.environ:
+            missing = f"environment variable {name} expected, but not set"
+            if scheme == "tcp":
+                missing = f"{name.lower().replace('_', ' ')} parameter missing"
             raise ValueError(
-                f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, "
-                "but not set: start the program with 'pullback launch -n 2 script.py', or give rank=0 and world_size=1"
+                f"Error initializing torch.distributed using {scheme}:// rendezvous: {missing}: start the program with "
+                "'pullback launch -n 2 script.py', or give rank=0 and world_size=1"
             )
         given[name] = value if value >= 0 else int(os.environ[name])
+    if given["RANK"] >= given["WORLD_SIZE"]:
+        raise ValueError(f"rank {given['RANK']} must be less than world_size, which is {given['WORLD_SIZE']}")
     return given["RANK"], given["WORLD_SIZE"]
 
 
@@ -489,6 +532,9 @@ def destroy_process_group(group: Any = None) -> None:
         _Registry.world = None
         _Registry.groups = {}
         return
+    if not isinstance(group, ProcessGroup) or group.is_destroyed:
+        raise ValueError(f"Invalid process group specified: {group}")
+    group.is_destroyed = True
     _Registry.groups.pop(group.group_name, None)
 
 
@@ -505,7 +551,7 @@ def new_group(
     >>> destroy_process_group()
     """
     world = _get_default_group()
-    _check_timeout(timeout)
+    check_timeout(timeout)
     chosen = list(range(world.size())) if ranks is None else [int(rank) for rank in ranks]
     if sort_ranks:
         chosen.sort()
@@ -544,7 +590,7 @@ def new_subgroups(
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """Divide the world into groups of `group_size` neighbours: the own group, and all of them."""
     world = _get_default_group()
-    size = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", world.size()))
+    size = int(os.environ.get("LOCAL_WORLD_SIZE", world.size())) if group_size is None else group_size
     if size <= 0:
         raise ValueError(f"The arg 'group_size' ({size}) must be positive")
     if world.size() < size:
@@ -562,11 +608,21 @@ def new_subgroups_by_enumeration(
     """One group for every list of ranks: the own group, and all of them."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    _check_disjoint(ranks_per_subgroup_list)
     made, own = [], None
     for ranks in ranks_per_subgroup_list:
         made.append(new_group(ranks, timeout, backend, pg_options, group_desc=group_desc))
         own = made[-1] if not rank_not_in_group(made[-1]) else own
     return own, made
+
+
+def _check_disjoint(parts: Sequence[Sequence[int]]) -> None:
+    part_of: dict[int, Sequence[int]] = {}
+    for part in parts:
+        for rank in part:
+            if rank in part_of:
+                raise ValueError(f"Rank {rank} has appeared in both subgroup {list(part_of[rank])} and {list(part)}")
+            part_of[rank] = part
 
 
 def split_group(
@@ -584,7 +640,7 @@ def split_group(
 
 def get_rank(group: Any = None) -> int:
     """The number of this process in a group; -1 outside of it."""
-    return -1 if rank_not_in_group(group) else group_of(group).rank()
+    return -1 if rank_not_in_group(group) else _registered(group).rank()
 
 
 def get_world_size(group: Any = None) -> int:
@@ -596,7 +652,7 @@ def get_backend(group: Any = None) -> str:
     """The name of the backend that was asked for."""
     if rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
-    return group_of(group).name()
+    return _registered(group).name()
 
 
 def get_backend_config(group: Any = None) -> str:
@@ -607,7 +663,7 @@ def get_backend_config(group: Any = None) -> str:
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
     """The numbers, among all processes, of those in a group."""
-    return list(group_of(group).ranks)
+    return list(_registered(group).ranks)
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:

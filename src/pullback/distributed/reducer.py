@@ -17,6 +17,7 @@ there. They are added up at the end of the pass, one after the other, and no com
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -121,27 +122,40 @@ class Reducer:
         self._has_begun = False
         for bucket in self.buckets:
             bucket.renew(self._keep)
+        if self.static_graph and self._expected_calls is None:
+            return _with_callback(outputs, lambda _: engine.queue_callback(self._finish_first_static_pass))
         if self.static_graph:
-            if self._expected_calls is None:
-                return _with_callback(outputs, self._finish_first_static_pass)
-            self._unused = {index for index, count in enumerate(self._expected_calls) if count == 0}
-        else:
-            self._unused = self._find_unused(outputs) if self.find_unused else set()
-        if len(self._unused) == len(self.parameters):
-            self._begin()  # no gradient will come, and the other ranks wait for what this one has
+            self._unused = {index for index, count in enumerate(self._expected_calls or ()) if count == 0}
+        elif self.find_unused:
+            hidden = _nodes_of(_tensors_in_dataclasses(outputs))
+            if hidden:  # backward may begin at these alone, and then nobody says so
+                self._unused = self._without_gradients([*hidden, *_nodes_of(_tensors_among(tree_flatten(outputs)[0]))])
+            return _with_callback(outputs, lambda nodes: self._note_unused([*nodes, *hidden]))
         return outputs
 
-    def _find_unused(self, outputs: Any) -> set[int]:
-        """The parameters that no output was computed from."""
-        reached = _accumulators_below([output for output in tree_flatten(outputs)[0] if isinstance(output, Tensor)])
+    def _without_gradients(self, nodes: Iterable[Any]) -> set[int]:
+        """The parameters that a backward pass from these nodes does not reach."""
+        reached = _accumulators_below(nodes)
         return {index for index, node in enumerate(self._accumulators) if node not in reached}
+
+    def _note_unused(self, nodes: Iterable[Any]) -> None:
+        """Learn, as backward begins, at which nodes it does."""
+        found = self._without_gradients(nodes) - self._seen
+        self._unused |= found
+        if self._has_begun:
+            self._put_former(found)
+        elif len(self._unused) == len(self.parameters):
+            self._begin()  # no gradient will come, and the other ranks wait for what this one has
 
     # While backward runs.
 
     def _begin(self) -> None:
         """Put what earlier passes left of the gradients that this pass does not make; the ranks average that, too."""
         self._has_begun = True
-        for index in sorted(self._unused):
+        self._put_former(self._unused)
+
+    def _put_former(self, indices: Iterable[int]) -> None:
+        for index in sorted(indices):
             self._put(index, self.parameters[index]._grad)
 
     def _gradient_is_there(self, index: int, parameter: Any) -> None:
@@ -149,10 +163,17 @@ class Reducer:
             return
         self._calls[index] += 1
         if self.static_graph:
-            if self._expected_calls is None or self._calls[index] < self._expected_calls[index]:
+            expected = self._expected_calls
+            if expected is None or self._calls[index] < expected[index]:
                 if self._calls[index] == 1:
                     self._order_now.append(index)
                 return
+            if self._calls[index] > expected[index]:
+                raise RuntimeError(
+                    "Your training graph has changed in this iteration, e.g., one parameter is unused in first iteration, "
+                    "but then got used in the second iteration. This is not compatible with static_graph set to True: "
+                    f"parameter {self._names[index]} got {expected[index]} gradients in the first pass, and more now."
+                )
         elif index in self._seen:
             raise RuntimeError(
                 "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use "
@@ -189,7 +210,7 @@ class Reducer:
         while self._next < len(self.buckets) and not self.buckets[self._next].missing:
             self._send(self.buckets[self._next])
             self._next += 1
-        if len(self._seen) == len(self.parameters) and self._seen != self._unused:
+        if len(self._seen) == len(self.parameters):
             engine.queue_callback(self._finish)
 
     def _send(self, bucket: Bucket) -> None:
@@ -197,7 +218,10 @@ class Reducer:
             state, hook = self._hook
             bucket.result = hook(state, GradBucket(bucket, len(self.buckets)))
             if not hasattr(bucket.result, "wait"):
-                raise RuntimeError("Communication hook: return annotation should be torch.futures.Future")
+                raise RuntimeError(
+                    "DDP communication hook's callback must return a torch.futures.Future object, but got "
+                    f"{type(bucket.result).__name__}"
+                )
             return
         bucket.result = self.send_memory(bucket.memory)
 
@@ -316,11 +340,32 @@ def _take(bucket: Bucket, result: Any) -> None:
     bucket.memory[...] = result._array.reshape(-1)
 
 
-def _accumulators_below(outputs: Sequence[Any]) -> set[AccumulateGrad]:
-    """The leaves' nodes that a backward pass from these outputs reaches."""
+def _nodes_of(tensors: Iterable[Any]) -> list[Any]:
+    """The nodes at which a backward pass from these tensors begins."""
+    return [tensor.grad_fn or accumulator_of(tensor) for tensor in tensors if tensor.requires_grad]
+
+
+def _tensors_among(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, Tensor)]
+
+
+def _tensors_in_dataclasses(outputs: Any) -> list[Any]:
+    """The tensors of outputs that cannot be taken apart and put together again, as dictionaries and lists can."""
+    found: list[Any] = []
+    pending = [leaf for leaf in tree_flatten(outputs)[0] if is_dataclass(leaf)]
+    while pending:
+        each = pending.pop()
+        values = tree_flatten([getattr(each, field.name) for field in fields(each)])[0]
+        found += _tensors_among(values)
+        pending += [value for value in values if is_dataclass(value)]
+    return found
+
+
+def _accumulators_below(nodes: Iterable[Any]) -> set[AccumulateGrad]:
+    """The leaves' nodes that a backward pass from these nodes reaches."""
     found: set[AccumulateGrad] = set()
     seen: set[Any] = set()
-    pending = [output.grad_fn or accumulator_of(output) for output in outputs if output.requires_grad]
+    pending = list(nodes)
     while pending:
         node = pending.pop()
         if node in seen:
@@ -332,26 +377,29 @@ def _accumulators_below(outputs: Sequence[Any]) -> set[AccumulateGrad]:
     return found
 
 
-class _Sink(Function):
-    """Passes outputs through; its backward, the first of a pass, asks for a call at the end of the whole pass."""
+class _DDPSink(Function):
+    """Passes outputs through; its backward, the first of a pass, says at which nodes the pass begins."""
 
     @staticmethod
-    def forward(ctx: Any, callback: Callable[[], None], *outputs: Any) -> Any:
+    def forward(ctx: Any, callback: Callable[[list[Any]], None], nodes: list[Any], *outputs: Any) -> Any:
         ctx.callback = callback
+        ctx.nodes = nodes
         ctx.set_materialize_grads(False)
-        return outputs
+        return tuple(output.clone() for output in outputs)  # programs may write to them
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        engine.queue_callback(ctx.callback)
-        return (None, *grads)
+        ctx.callback([node for node, grad in zip(ctx.nodes, grads, strict=True) if grad is not None])
+        return (None, None, *grads)
 
 
-def _with_callback(outputs: Any, callback: Callable[[], None]) -> Any:
+def _with_callback(outputs: Any, callback: Callable[[list[Any]], None]) -> Any:
+    """The outputs, whose backward begins with a call that gets the nodes below those that have gradients."""
     flat, structure = tree_flatten(outputs)
     places = [index for index, output in enumerate(flat) if isinstance(output, Tensor) and output.requires_grad]
     if places:
-        passed = _Sink.apply(callback, *(flat[index] for index in places))
+        own = [flat[index] for index in places]
+        passed = _DDPSink.apply(callback, _nodes_of(own), *own)
         for index, output in zip(places, passed, strict=True):
             flat[index] = output
     return tree_unflatten(flat, structure)

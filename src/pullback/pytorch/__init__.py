@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from types import CodeType, ModuleType
 
 
 class AliasLoader(Loader):
@@ -29,6 +29,12 @@ class AliasLoader(Loader):
         module = import_module(self._target)
         self._target_spec = module.__spec__
         return module
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The target's code, which `python -m` runs under the name `__main__`."""
+        spec = find_spec(self._target)
+        loader = None if spec is None else spec.loader
+        return loader.get_code(self._target) if isinstance(loader, InspectLoader) else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Undo the one thing the import system changed, the module's own spec."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,7 +11,12 @@ import pytest
 import pullback
 from pullback import distributed as dist
 from pullback import nn
-from pullback.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from pullback.distributed.algorithms.ddp_comm_hooks import (
+    DDPCommHookType,
+    default_hooks,
+    powerSGD_hook,
+    register_ddp_comm_hook,
+)
 from pullback.distributed.algorithms.join import Join
 from pullback.nn.parallel import DistributedDataParallel
 from pullback.utils.checkpoint import checkpoint
@@ -158,6 +164,78 @@ def check_gradients_add_up_where_some_ranks_leave_parameters_out() -> None:
         module.zero_grad()
         output.sum().backward()
         assert module.module.second.bias.grad.tolist() == [0.5, 0.5]
+
+
+class Answers(nn.Module):
+    """Two answers, as a tuple or in a dataclass."""
+
+    def __init__(self, packed: bool = False) -> None:
+        super().__init__()
+        pullback.manual_seed(0)
+        self.first, self.second, self.packed = nn.Linear(2, 2), nn.Linear(2, 2), packed
+
+    def forward(self, x: Any) -> Any:
+        answers = self.first(x), self.second(x)
+        return Pair(*answers) if self.packed else answers
+
+
+@dataclass
+class Pair:
+    first: Any
+    second: Any
+
+
+def check_answers_that_the_loss_leaves_out() -> None:
+    module = DistributedDataParallel(Answers(), find_unused_parameters=True)
+    for _ in range(2):
+        module.zero_grad()
+        module(pullback.ones(1, 2))[0].sum().backward()  # the second answer has no gradient on any rank
+        assert module.module.first.bias.grad.tolist() == [1.0, 1.0]
+        assert module.module.second.bias.grad is None
+    module.zero_grad()
+    module(pullback.ones(1, 2))[RANK].sum().backward()
+    assert module.module.first.bias.grad.tolist() == module.module.second.bias.grad.tolist() == [0.5, 0.5]
+
+
+def check_answers_in_a_dataclass() -> None:
+    module = DistributedDataParallel(Answers(packed=True), find_unused_parameters=True)
+    for _ in range(2):
+        module.zero_grad()
+        answer = module(pullback.full((1, 2), RANK + 1.0))
+        (answer.first.sum() + answer.second.sum()).backward()
+        assert module.module.first.weight.grad.tolist() == module.module.second.weight.grad.tolist() == [[1.5] * 2] * 2
+
+
+def check_answers_without_parameters_and_answers_that_are_written_to() -> None:
+    class Same(Branches):
+        def forward(self, x: Any, both: bool = False) -> Any:
+            return super().forward(x) if both else x
+
+    module = DistributedDataParallel(Same(), find_unused_parameters=True)
+    x = pullback.ones(1, 2, requires_grad=True)
+    for _ in range(2):
+        module.zero_grad()
+        module(x, both=RANK == 0).sum().backward()  # rank 1 has nothing to add
+        assert module.module.first.bias.grad.tolist() == [0.5, 0.5]
+    output = module(x, both=True)
+    output.mul_(2.0).sum().backward()
+    assert module.module.first.bias.grad.tolist() == [2.5, 2.5]
+    assert type(output.grad_fn.next_functions[0][0]).__name__ == "_DDPSinkBackward"
+
+
+def check_a_static_graph_that_changes_is_refused() -> None:
+    module = DistributedDataParallel(Branches(), static_graph=True)
+    module(pullback.ones(1, 2)).sum().backward()
+    with pytest.raises(RuntimeError, match="Your training graph has changed in this iteration"):
+        module(pullback.ones(1, 2), both=True).sum().backward()
+
+
+def check_hooks_have_names() -> None:
+    for kind in (DDPCommHookType.POWER_SGD, DDPCommHookType.BATCHED_POWER_SGD_RANK2, DDPCommHookType.ALLREDUCE):
+        module = DistributedDataParallel(network())
+        register_ddp_comm_hook(kind, module, dist.group.WORLD)
+        run_pass(module)  # PowerSGD begins as a plain mean
+        assert_close(gradients(module), expected_gradients())
 
 
 def check_unused_parameters_without_the_option_are_refused() -> None:

@@ -107,4 +107,7 @@ def check_pytorchs_spelling() -> None:
 
 def check_what_is_not_linear_has_no_gradient() -> None:
     with pytest.raises(NotImplementedError, match="gradients pass through sums and means of ranks"):
-        functional.all_reduce(pullback.ones(1), dist.ReduceOp.MAX)
+        functional.all_reduce(pullback.ones(1, requires_grad=True), dist.ReduceOp.MAX)
+    x = pullback.tensor([float(RANK)])
+    assert functional.all_reduce(x, dist.ReduceOp.MAX).tolist() == [1.0]
+    assert functional.reduce_scatter([x, x + 2], dist.ReduceOp.MAX).tolist() == [1.0 + 2 * RANK]

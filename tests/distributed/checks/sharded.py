@@ -306,7 +306,7 @@ def check_what_is_no_module_is_refused() -> None:
 
 def check_copies_along_one_dimension_of_a_mesh() -> None:
     mesh = dist.init_device_mesh("cpu", (2, 1), mesh_dim_names=("copies", "parts"))
-    assert (mesh["copies"].size(), mesh["parts"].size(), mesh.get_coordinate()) == (2, 1, [RANK, 0])
+    assert (mesh["copies"].size(), mesh["parts"].size(), mesh.get_coordinate()) == (2, 1, (RANK, 0))
     module = fully_shard(network(), mesh=mesh)
     run_pass(module)
     assert_close([whole(p.grad) for p in module.parameters()], expected_gradients())

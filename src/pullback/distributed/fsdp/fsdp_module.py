@@ -16,6 +16,7 @@ from pullback.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pullback.distributed.fsdp.parameter_group import ParameterGroup, saved_tensors_of
 from pullback.distributed.fsdp.policies import MixedPrecisionPolicy, OffloadPolicy
 from pullback.distributed.process_group import get_world_size
+from pullback.nn.modules.container import ModuleDict, ModuleList
 from pullback.nn.modules.module import Module
 from pullback.utils._pytree import tree_map
 
@@ -181,6 +182,8 @@ def fully_shard(
         )
     if not isinstance(module, Module):
         raise TypeError(f"fully_shard expects a Module, not {type(module).__name__}")
+    if isinstance(module, ModuleList | ModuleDict) and type(module).forward is Module.forward:
+        raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
     if dp_mesh_dims is not None:
         raise NotImplementedError(
             "dp_mesh_dims is not supported: pass the part of the mesh that divides the parameters"
@@ -194,6 +197,11 @@ def fully_shard(
                 "parallelize_module divided, is not supported: pass them as ignored_params and average their gradients"
             )
     named = [entry for entry in unclaimed(module) if id(entry[2]) not in ignored]
+    if type(reshard_after_forward) is int and used_mesh.size(-1) % max(reshard_after_forward, 1):
+        raise ValueError(
+            f"If passing reshard_after_forward as an int, it should be a factor of {used_mesh.size(-1)}, not "
+            f"{reshard_after_forward}"
+        )
     reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
     policy = mp_policy or MixedPrecisionPolicy()
     module._fsdp_group = ParameterGroup(named, used_mesh, policy, bool(reshards), shard_placement_fn)

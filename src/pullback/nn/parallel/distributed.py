@@ -8,12 +8,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_origin
 
 from pullback.modes.grad_mode import is_grad_enabled
 from pullback.modes.user_warnings import warn_user
 from pullback.nn.modules.module import Module
 from pullback.nn.modules.sparse import Embedding, EmbeddingBag
+from pullback.nn.parameter import UninitializedParameter
+from pullback.pytorch.futures import Future
 
 __all__ = ["DistributedDataParallel"]
 
@@ -60,7 +62,17 @@ class DistributedDataParallel(Module):
         if device_mesh is not None:
             process_group = device_mesh.get_group()
         self.process_group = group_of(process_group)
+        if any(isinstance(parameter, UninitializedParameter) for parameter in module.parameters()):
+            raise RuntimeError(
+                "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward "
+                "pass to correctly initialize the modules"
+            )
         places = {parameter.device for parameter in module.parameters()}
+        if device_ids and len(device_ids) > 1:
+            raise ValueError(
+                f"device_ids can only be None or contain a single element. {device_ids} has {len(device_ids)}: each process "
+                "trains on one device."
+            )
         if device_ids and (len(places) > 1 or any(place.type == "cpu" for place in places)):
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with modules on one GPU, but got "
@@ -78,6 +90,7 @@ class DistributedDataParallel(Module):
         self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
+        self.mixed_precision = mixed_precision
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.parameters_to_ignore = ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         named = self._named_to_average()
@@ -217,8 +230,7 @@ class DistributedDataParallel(Module):
         """Let `hook(state, bucket)` average the buckets; it returns a Future of the flat result."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
-        if len(inspect.signature(hook).parameters) != 2:
-            raise ValueError("Communication hook: must take two arguments, the state and a GradBucket")
+        _check_hook(hook)
         self.reducer.register_hook(state, hook)
 
     def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
@@ -267,6 +279,26 @@ class DistributedDataParallel(Module):
         self.reducer.divisor = self.process_group.size() if self._join_config.divides_by_all else active
         rebuilds = synchronises and self.reducer.will_rebuild
         return Pass(True, synchronises, rebuilds, self.will_sync_module_buffers()).agree(self.process_group).source
+
+
+def _check_hook(hook: Callable[..., Any]) -> None:
+    """Refuse a hook whose signature says that it is none."""
+    from pullback.distributed.grad_bucket import GradBucket  # lazy: processes are above this layer
+
+    signature = inspect.signature(hook)
+    if len(signature.parameters) != 2:
+        raise ValueError("Communication hook: must take two arguments, the state and a GradBucket")
+    bucket, result = list(signature.parameters.values())[1].annotation, signature.return_annotation
+    if bucket not in (inspect.Parameter.empty, GradBucket) and not isinstance(bucket, str):
+        raise ValueError(f"Communication hook: bucket annotation should be dist.GradBucket. It is {bucket}.")
+    if result is not inspect.Signature.empty and not isinstance(result, str) and _kind(result) is not Future:
+        raise ValueError(
+            f"Communication hook: return annotation should be torch.futures.Future[torch.Tensor]. It is {result}."
+        )
+
+
+def _kind(annotation: Any) -> Any:
+    return get_origin(annotation) or annotation
 
 
 def _is_sent(value: Any, name: str, ignored: set[str]) -> bool:
