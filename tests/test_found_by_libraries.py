@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -346,3 +348,38 @@ def test_complex_numbers_become_booleans() -> None:
     assert pullback.tensor([0j, 1j], dtype=pullback.bool).tolist() == [False, True]
     assert pullback.asarray(1j, dtype=pullback.bool).item() is True
     assert pullback.zeros(2, dtype=pullback.bool).fill_(1j).tolist() == [True, True]
+
+
+# Bits, resolution, eps, max and smallest normal number, as PyTorch 2.13 gives them.
+LIMITS = {
+    "bfloat16": (16, 0.01, 0.0078125, 3.3895313892515355e38, 1.1754943508222875e-38),
+    "float16": (16, 0.001, 0.0009765625, 65504.0, 6.103515625e-05),
+    "complex32": (16, 0.001, 0.0009765625, 65504.0, 6.103515625e-05),
+    "float8_e4m3fn": (8, 1.0, 0.125, 448.0, 0.015625),
+    "float8_e4m3fnuz": (8, 1.0, 0.125, 240.0, 0.0078125),
+    "float8_e5m2": (8, 1.0, 0.25, 57344.0, 6.103515625e-05),
+    "float8_e5m2fnuz": (8, 1.0, 0.125, 57344.0, 3.0517578125e-05),
+    "float8_e8m0fnu": (8, 1.0, 1.0, 1.7014118346046923e38, 5.877471754111438e-39),
+}
+
+
+def test_limits_of_short_floats_need_no_other_package() -> None:
+    """transformers asks for them while it is imported."""
+    names = ("bits", "resolution", "eps", "max", "smallest_normal")
+    program = f"""
+import sys
+sys.modules["ml_dtypes"] = None
+import pullback
+limits = {{}}
+for name in {list(LIMITS)}:
+    info = pullback.finfo(getattr(pullback, name))
+    limits[name] = tuple(getattr(info, fact) for fact in {names})
+print(limits)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert eval(ran.stdout) == LIMITS
+    here = {name: pullback.finfo(getattr(pullback, name)) for name in LIMITS}
+    assert {name: tuple(getattr(info, fact) for fact in names) for name, info in here.items()} == LIMITS
+    assert all(info.tiny == info.smallest_normal for info in here.values())
+    assert here["float8_e5m2"].min == -57344.0
+    assert here["float8_e8m0fnu"].min == 2.0**-127

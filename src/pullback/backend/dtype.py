@@ -78,6 +78,17 @@ _EXTENSIONS = {
 }  # fmt: skip
 
 
+# Of each of these that is real: resolution, step above one, greatest, least and least normal number.
+_LIMITS = {
+    "bfloat16": (0.01, 2.0**-7, 2.0**128 - 2.0**120, 2.0**120 - 2.0**128, 2.0**-126),
+    "float8_e4m3fn": (1.0, 0.125, 448.0, -448.0, 2.0**-6),
+    "float8_e4m3fnuz": (1.0, 0.125, 240.0, -240.0, 2.0**-7),
+    "float8_e5m2": (1.0, 0.25, 57344.0, -57344.0, 2.0**-14),
+    "float8_e5m2fnuz": (1.0, 0.125, 57344.0, -57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 1.0, 2.0**127, 2.0**-127, 2.0**-127),
+}
+
+
 def _numpy_extension(wanted: dtype) -> DType:
     """NumPy's dtype for one of the names above."""
     try:
@@ -531,18 +542,19 @@ class finfo:
         type = get_default_dtype() if type is None else _described_dtype("finfo", type)
         if type.category < _FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
-        real = real_of(type.numpy_dtype)
-        if _extension_name(real) is not None:
-            from ml_dtypes import finfo as describe
-
-            info: Any = describe(real)
+        name = type.name
+        if name in _LIMITS:  # libraries ask for these while they are imported, whether or not ml_dtypes is there
+            self.bits = 8 * type.itemsize
+            self.resolution, self.eps, self.max, self.min, self.tiny = _LIMITS[name]
         else:
+            real = np.dtype(np.float16) if name == "complex32" else real_of(type.numpy_dtype)
             info = np.finfo(real)
-        self.bits = real.itemsize * 8
-        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
-        self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 1.0 if real.itemsize == 1 else 10.0 ** -int(info.precision)
-        self.dtype = from_numpy_dtype(real).name
+            self.bits = real.itemsize * 8
+            self.resolution, self.eps, self.max = 10.0 ** -int(info.precision), float(info.eps), float(info.max)
+            self.min, self.tiny = float(info.min), float(info.smallest_normal)
+            name = from_numpy_dtype(real).name
+        self.smallest_normal = self.tiny
+        self.dtype = name
 
     def __repr__(self) -> str:
         return (
