@@ -15,7 +15,6 @@ DIFFERING: dict[str, str] = {
         ["torch.from_dlpack(s)", "torch.from_dlpack(s[0])", "torch.to_dlpack(s[0])"],
         "A tensor of pullback is not sent through DLPack to itself.",
     ),
-    "torch.searchsorted(m, s)": "Bools are not sorted values.",
     "torch.slice_inverse(m, s)": "Values are not converted to bool unasked.",
     **dict.fromkeys(
         ["torch.sym_sum(s)", "torch.sym_sum(s, y)", "torch.sym_sum(y, t)"], "It sums numbers, and asks nobody itself."
