@@ -383,3 +383,11 @@ print(limits)
     assert all(info.tiny == info.smallest_normal for info in here.values())
     assert here["float8_e5m2"].min == -57344.0
     assert here["float8_e8m0fnu"].min == 2.0**-127
+
+
+def test_a_scrambled_sobol_sequence_without_a_seed_is_drawn_from_the_default_generator() -> None:
+    """botorch repeats its starting points by `manual_seed`; the numbers are PyTorch's."""
+    pullback.manual_seed(1)
+    points = pullback.quasirandom.SobolEngine(2, scramble=True).draw(2)
+    assert [round(value, 4) for value in points.flatten().tolist()] == [0.2677, 0.3618, 0.8434, 0.9918]
+    assert round(pullback.rand(()).item(), 4) == 0.4351

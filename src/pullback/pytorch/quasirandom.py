@@ -15,7 +15,8 @@ __all__ = ["SobolEngine"]
 
 
 class SobolEngine:
-    """Draws points that fill the unit cube evenly, of up to 21,201 dimensions; scrambled ones depend on `seed`.
+    """Draws points that fill the unit cube evenly, of up to 21,201 dimensions; scrambled ones depend on `seed`,
+    or on what `manual_seed` was given.
 
     >>> SobolEngine(dimension=2).draw(3)
     tensor([[0.0000, 0.0000],
@@ -39,11 +40,7 @@ class SobolEngine:
 
     def _scramble(self, directions: Any) -> Any:
         """Draw a shift and a matrix for each dimension; return the directions that the matrices give."""
-        generator = Generator()
-        if self.seed is None:
-            generator.seed()
-        else:
-            generator.manual_seed(self.seed)
+        generator = None if self.seed is None else Generator().manual_seed(self.seed)
         bits = functions.randint(2, (self.dimension, self.MAXBIT), generator=generator)._array
         matrices = functions.randint(2, (self.dimension, self.MAXBIT, self.MAXBIT), generator=generator).tril()._array
         self.shift = new_tensor((bits << range(self.MAXBIT)).sum(1))
