@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import subprocess
 import sys
@@ -391,3 +392,46 @@ def test_a_scrambled_sobol_sequence_without_a_seed_is_drawn_from_the_default_gen
     points = pullback.quasirandom.SobolEngine(2, scramble=True).draw(2)
     assert [round(value, 4) for value in points.flatten().tolist()] == [0.2677, 0.3618, 0.8434, 0.9918]
     assert round(pullback.rand(()).item(), 4) == 0.4351
+
+
+def test_libraries_are_told_what_a_tensor_is_to_the_transforms_around_it() -> None:
+    """tensordict asks for these names of PyTorch's compiled module while it is imported; expected is what they answer there."""
+    _functorch: Any = importlib.import_module("pullback._C._functorch")
+
+    seen: list[Any] = []
+
+    def look(v: Any) -> Any:
+        seen.append(
+            (
+                _functorch.is_batchedtensor(v),
+                _functorch.is_gradtrackingtensor(v),
+                _functorch.is_functorch_wrapped_tensor(v),
+                _functorch.maybe_get_level(v),
+                _functorch.maybe_get_bdim(v),
+                _functorch.maybe_current_level(),
+                tuple(_functorch.get_unwrapped(v).shape),
+            )
+        )
+        return v.sum()
+
+    x = pullback.ones(3, 4)
+    pullback.vmap(look)(x)
+    pullback.vmap(look, in_dims=1)(x)
+    pullback.func.grad(look)(x)
+    pullback.vmap(pullback.func.grad(look))(x)
+    pullback.func.grad(lambda v: pullback.vmap(look)(v).sum())(x)
+    pullback.func.jvp(look, (x,), (x,))
+    assert seen == [
+        (True, False, True, 1, 0, 1, (3, 4)),
+        (True, False, True, 1, 1, 1, (3, 4)),
+        (False, True, True, 1, -1, 1, (3, 4)),
+        (False, True, True, 2, -1, 2, (4,)),
+        (True, False, True, 2, 0, 2, (3, 4)),
+        (False, True, True, 1, -1, 1, (3, 4)),
+    ]
+    assert not _functorch.is_functorch_wrapped_tensor(x)
+    assert (_functorch.maybe_get_level(x), _functorch.maybe_current_level()) == (-1, None)
+    with pytest.raises(RuntimeError, match="No wrappers present"):
+        _functorch.get_unwrapped(x)
+    with pytest.raises(RuntimeError, match="no current level"):
+        _functorch.current_level()
