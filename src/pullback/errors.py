@@ -176,7 +176,18 @@ def kind_of(value: object) -> str:
     if kind.__module__.partition(".")[0] == "torch" and "torch" in sys.modules:
         is_installed = _is_pytorch_tensor_class(getattr(sys.modules["torch"], "Tensor", object))
         return f"torch.{kind.__name__} (of the installed PyTorch)" if is_installed else kind.__name__
-    return kind.__name__
+    return type_name_in_c(kind)
+
+
+def type_name_in_c(kind: type) -> str:
+    """The name that a type goes by in C, and in PyTorch's errors: with the module where it is not a Python class."""
+    module = kind.__module__.partition(".")[0]
+    if kind.__flags__ & _HEAP_TYPE or module in ("builtins", "pullback"):
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 def mixed_libraries(function: str) -> TypeError:
@@ -222,7 +233,7 @@ def complaint_about_call() -> str | None:
 def _wrong_element(position: int | None, values: Sequence[object]) -> TypeError:
     """A list of tensors holds something else."""
     wrong = next((i for i, element in enumerate(values) if not hasattr(element, "_array")), 0)
-    found = type(values[wrong]).__name__
+    found = kind_of(values[wrong])
     return TypeError(f"expected Tensor as element {wrong} in argument {(position or 1) - 1}, but got {found}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import io
 import pickle
 import struct
@@ -25,6 +26,7 @@ from pullback.serialization import (
     set_default_load_endianness,
 )
 from pullback.tensor.size import Size
+from pullback.tensor.sparse_tensor import sparse_from_stored
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import TensorBase
 from tests.serialization.crafted import SIX_FLOATS, archive, tensor_pickle
@@ -324,3 +326,33 @@ def test_hooks_are_left_out_with_a_warning() -> None:
     original._backward_hooks = {0: print}
     with pytest.warns(UserWarning, match="backward hook .* on tensor will not be serialized"):
         save(original, io.BytesIO())
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+def test_sparse_tensors_come_back(layout: str) -> None:
+    given: Any = getattr(tensor([[0.0, 1.0], [2.0, 0.0]]), f"to_sparse_{layout}")()
+    for copied in (round_trip(given), pickle.loads(pickle.dumps(given)), copy.deepcopy(given), copy.copy(given)):
+        assert repr(copied) == repr(given)
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "phrase"),
+    [
+        ("sparse_coo", (tensor([[5]], "int64"), tensor([1.0]), Size([2])), "lies outside of its size"),
+        ("sparse_coo", (tensor([[0, 1]], "int64"), tensor([1.0]), Size([2])), "do not fit its values"),
+        ("sparse_coo", (tensor([[0]], "int64"), tensor([1.0]), Size([2, 2])), "do not fit its size"),
+        ("sparse_coo", (tensor([[0.5]]), tensor([1.0]), Size([2])), "do not fit its values"),
+        ("sparse_coo", (tensor([[0]], "int64"), 1.0, Size([2])), "tensors of indices and of values"),
+        ("sparse_coo", (tensor([[0]], "int64"), tensor([1.0]), (-1,)), "cannot have the size"),
+        ("sparse_csr", (tensor([0, 9], "int64"), tensor([0], "int64"), tensor([1.0]), Size([1, 1])), "do not count"),
+        (
+            "sparse_csr",
+            (tensor([0], "int64"), tensor([0], "int64"), tensor([1.0]), Size([1, 1])),
+            "do not fit its size",
+        ),
+        ("strided", (), "in the layout 'strided'"),
+    ],
+)
+def test_parts_of_a_sparse_tensor_that_do_not_fit_are_refused(name: str, stored: Any, phrase: str) -> None:
+    with pytest.raises(ValueError, match=phrase):
+        sparse_from_stored(name, stored)

@@ -131,7 +131,7 @@ def test_objects_outside_the_vocabulary_are_refused(value: object) -> None:
         (b"\x80\x02c__builtin__\nbytearray\n" + integer(10**12) + b"\x85R.", "_codecs.encode"),
         (b"\x80\x02c_codecs\nencode\n" + text("a") + text("zlib") + b"\x86R.", "latin1"),
         (b"\x80\x02ctorch\nqint8\n.", "pullback does not have"),
-        (b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n)R.", "sparse tensors"),
+        (b"\x80\x02ctorch._utils\n_rebuild_qtensor\n)R.", "quantized tensors"),
         (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n)R.", "malformed"),
         (b"\x80\x02ctorch._utils\n_rebuild_parameter\n}\x88}\x87R.", "a parameter needs a tensor"),
         (b"\x80\x02ccollections\nOrderedDict\n)R}]K\x01sb.", "malformed"),

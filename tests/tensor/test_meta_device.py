@@ -78,3 +78,14 @@ def test_the_default_device_is_set_for_the_thread() -> None:
     finally:
         pullback.set_default_device("cpu")
     assert pullback.zeros(1).is_cpu
+
+
+def test_its_values_cannot_be_read() -> None:
+    x = pullback.ones(1, device="meta")
+    for read in (x.item, lambda: bool(x), lambda: float(x), lambda: int(x.sum()), lambda: pullback.allclose(x, x)):
+        with pytest.raises(RuntimeError, match=r"Tensor.item\(\) cannot be called on meta tensors"):
+            read()
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
+        x.tolist()
+    with pytest.raises(TypeError, match="can't convert meta device type tensor to numpy"):
+        x.numpy()

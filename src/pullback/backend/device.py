@@ -5,12 +5,14 @@ On "meta" tensors have a shape and a dtype, and values that do not count (`backe
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
 from pullback.errors import kind_of
 from pullback.typing import Array
 
+_FORM = re.compile(r"[a-zA-Z_]+(:(0|[1-9][0-9]*))?")
 _KNOWN = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, "
     "mtia, privateuseone"
@@ -39,11 +41,13 @@ class device:
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {kind_of(type)}")
         name, colon, number = type.partition(":")
         is_known = name in _KNOWN.split(", ") or name in _libraries
-        if not is_known or (colon and not number.isdigit()):
+        if not is_known or (colon and not _FORM.fullmatch(type)):
             raise RuntimeError(
                 f"Expected one of {_KNOWN} device type at start of device string: {name}"
-                if not is_known
+                if _FORM.fullmatch(type)
                 else f"Invalid device string: '{type}'"
+                if type
+                else "Device string must not be empty"
             )
         if colon and index is not None:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")

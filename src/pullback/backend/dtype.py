@@ -185,9 +185,14 @@ def from_numpy_dtype(numpy_dtype: DType) -> dtype:
             extension: dtype = globals()[name]
             assert extension.numpy_dtype == numpy_dtype  # loads it
             return extension
+        if not numpy_dtype.isnative:
+            raise ValueError(
+                "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+                "currently not supported: array.astype(array.dtype.newbyteorder()) makes a copy in the native order."
+            )
         raise TypeError(
-            f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: float64, float32, float16, "
-            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+            f"can't convert np.ndarray of type numpy.{numpy_dtype.type.__name__}. The only supported types are: float64, "
+            "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
     return found
 

@@ -6,7 +6,7 @@ writes to costs nothing. Values that are there all the same are never shown.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,6 +19,15 @@ class MetaArray(np.ndarray):  # type: ignore[misc]  # NumPy is untyped to the ch
 
     __array_priority__ = 1.0  # what is joined with it is like it
     place = META
+
+    def _refuse_number(self, *arguments: Any) -> NoReturn:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no values")
+
+    def _refuse_values(self, *arguments: Any) -> NoReturn:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    item = __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse_number
+    tolist = _refuse_values
 
 
 def as_meta(array: Array) -> Array:

@@ -81,3 +81,28 @@ class SparseArray:
 
     # NumPy asks the other operand first only if that has no ufunc protocol of its own.
     __array_ufunc__ = None
+
+
+def checked_sparse_array(indices: Array, values: Array, shape: Shape, coalesced: bool) -> SparseArray:
+    """An array of these parts; a ValueError says that they do not fit each other."""
+    if indices.ndim != 2 or indices.dtype.kind != "i" or values.ndim == 0 or indices.shape[1] != values.shape[0]:
+        raise ValueError("the indices of a sparse tensor do not fit its values")
+    leading = indices.shape[0]
+    if leading > len(shape) or values.shape[1:] != tuple(shape[leading:]):
+        raise ValueError(f"the indices and values of a sparse tensor do not fit its size {list(shape)}")
+    for row, size in zip(indices, shape, strict=False):
+        if row.size and (row.min() < 0 or row.max() >= size):
+            raise ValueError(f"an index of a sparse tensor lies outside of its size {list(shape)}")
+    return SparseArray(indices, values, shape, coalesced)
+
+
+def indices_of_starts(starts: Array, places: Array, shape: Shape, major: int) -> Array:
+    """The indices of a matrix whose values lie row by row (`major` 0) or column by column (1)."""
+    count = shape[major] if len(shape) == 2 else -1
+    if starts.shape != (count + 1,) or places.ndim != 1 or starts.dtype.kind != "i" or places.dtype.kind != "i":
+        raise ValueError("the indices of a sparse tensor do not fit its size")
+    lengths = starts[1:] - starts[:-1]
+    if starts[0] != 0 or starts[-1] != places.size or (lengths < 0).any():
+        raise ValueError("the indices of a sparse tensor do not count its values")
+    majors = np.repeat(np.arange(count), lengths)
+    return np.stack([majors, places] if major == 0 else [places, majors])

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from pullback.backend.dtype import scalar_type_name
+from pullback.backend.dtype import cpp_type_name, scalar_type_name
 from pullback.checks.shape import diagonal
 from pullback.checks.shapes import check_broadcastable, diagonal_length
-from pullback.typing import Array, Dim, Scalar, Shape
+from pullback.typing import Array, Dim, DType, Scalar, Shape
 
 
-def _require_mask(name: str, mask: Array) -> None:
+def _require_mask(name: str, mask: Array, type_name: Callable[[DType], str] = cpp_type_name) -> None:
     if mask.dtype != np.bool_:
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {type_name(mask.dtype)}")
 
 
 def masked_fill(input: Array, mask: Array, value: Scalar) -> None:
@@ -27,7 +29,7 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> None:
             f"{scalar_type_name(source.dtype)}"
         )
     check_broadcastable(input.shape, mask.shape)
-    _require_mask("masked_scatter_", mask)
+    _require_mask("masked_scatter_", mask, scalar_type_name)
 
 
 def masked_fill_tensor(input: Array, mask: Array, value: Array) -> None:

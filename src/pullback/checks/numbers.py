@@ -31,9 +31,11 @@ def checked_number(value: Scalar, dtype: DType) -> Any:
     return result
 
 
-def overflow(dtype: DType) -> RuntimeError:
-    """A value is too large for a dtype."""
-    name = f"{dtype}_t" if dtype.kind in "iu" and dtype != np.int32 else cpp_type_name(dtype)
+def overflow(dtype: DType, is_element: bool = False) -> RuntimeError:
+    """A value, of an operation or an element of a new tensor, is too large for a dtype."""
+    name = (
+        str(dtype) if is_element else f"{dtype}_t" if dtype.kind in "iu" and dtype != np.int32 else cpp_type_name(dtype)
+    )
     return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
@@ -48,13 +50,13 @@ def element_as(value: Scalar, dtype: DType) -> Any:
     if kind not in "iu":
         return value
     if isinstance(value, float) and not math.isfinite(value):
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow")
+        raise overflow(dtype, is_element=True)
     whole = int(value)  # type: ignore[arg-type]  # not complex here
     info = np.iinfo(dtype)
     if not -(2**63) <= whole < (2**64 if kind == "u" else 2**63):
         raise ValueError("Overflow when unpacking long long")
     if whole > info.max or (whole < info.min and (kind == "i" or whole < -info.max)):
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow")
+        raise overflow(dtype, is_element=True)
     return number_as(whole, dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pullback.backend.dtype import scalar_type_name
 from pullback.typing import Array, Scalar
 
 
@@ -9,5 +10,5 @@ def where(condition: Array, input: Array | Scalar, other: Array | Scalar) -> Non
     if condition.dtype.char not in "?B":
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{condition.dtype}: compare it with something first."
+            f"{scalar_type_name(condition.dtype)}: compare it with something first."
         )

@@ -19,7 +19,7 @@ def expand(input: Array, size: Shape) -> None:
         have, wanted = shape[position - lead] if position >= lead else 1, size[position]
         if wanted == -1 and position >= lead:
             continue
-        if wanted < 0:
+        if wanted < 0 and (have == 1 or wanted == -1):
             raise RuntimeError(
                 f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension "
                 f"{position}"

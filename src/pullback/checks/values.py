@@ -46,7 +46,7 @@ def require_fit(array: Array, dtype: DType) -> None:
     if dtype.kind in "iu" and array.dtype.kind in "iu" and array.size:
         info = np.iinfo(dtype)
         if array.max() > info.max or array.min() < (info.min if dtype.kind == "i" else -info.max):
-            raise overflow(dtype)
+            raise overflow(dtype, is_element=True)
 
 
 def _first_text(data: Any) -> str:

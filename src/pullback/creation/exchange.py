@@ -13,7 +13,7 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.backend.naming import display_namespace
 from pullback.creation.from_values import tensor
 from pullback.creation.options import dtype_option, wrap
-from pullback.errors import wrong_type
+from pullback.errors import type_name_in_c, wrong_type
 from pullback.facts import declare
 from pullback.kernels.exchange import array_over_buffer, array_over_file, import_dlpack
 from pullback.modes.function_modes import told_to_modes
@@ -107,7 +107,7 @@ def from_numpy(ndarray: Any, /) -> Tensor:
     tensor([0., 0.], dtype=...float64)
     """
     if not is_array(ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {type_name_in_c(type(ndarray))})")
     from_numpy_dtype(ndarray.dtype)
     if any(stride < 0 for stride in ndarray.strides):
         raise ValueError(

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from pullback.backend.array_module import is_array, is_number
+from pullback.backend.array_module import is_number
 from pullback.backend.dtype import dtype
 from pullback.backend.naming import display_namespace
 from pullback.dispatch.signature_lists import Parameter, Signature, signatures
-from pullback.errors import NO_SIGNATURE
+from pullback.errors import NO_SIGNATURE, type_name_in_c
 from pullback.facts import fact_of
 from pullback.modes.call_site import as_called, call_entered, compiled_method_entered
 from pullback.tensor.arguments import PYTHON_TYPES
@@ -125,7 +125,7 @@ def _wrong(function: str, parameter: Parameter, value: Any, position: int) -> st
     if isinstance(value, (list, tuple)) and value:
         if kind == "tuple of Tensors":
             at = next(i for i, element in enumerate(value) if not _fits("Tensor", element, False))
-            return f"expected Tensor as element {at} in argument {position}, but got {type(value[at]).__name__}"
+            return f"expected Tensor as element {at} in argument {position}, but got {type_name(value[at])}"
         if kind == "tuple of ints":
             return f"tuple of ints, but found element of type {type_name(value[0])} at pos 0"
     return f"{kind.replace('torch.', display_namespace() + '.')}, not {type_name(value)}"
@@ -214,8 +214,8 @@ def _mismatches(name: str, signature: Signature, args: Sequence[Any], kwargs: di
 
 
 def _is_marked_right(parameter: Parameter, value: Any, lenient: bool) -> bool:
-    """PyTorch marks every argument of a parameter with a default as wrong."""
-    return parameter.default is None and _fits(parameter.kind, value, lenient)
+    """PyTorch marks every argument of a parameter with a default as wrong, and every one that should be a number."""
+    return parameter.default is None and parameter.kind != "Number" and _fits(parameter.kind, value, lenient)
 
 
 def _marked(text: str, fits: bool) -> str:
@@ -242,4 +242,4 @@ def type_name(value: Any) -> str:
     cls = type(value)
     if isinstance(value, (dtype, Size)) or (cls.__name__ in ("device", "layout", "memory_format", "Generator")):
         return f"{display_namespace()}.{cls.__name__}"
-    return f"numpy.{cls.__name__}" if is_array(value) and not isinstance(value, TensorBase) else cls.__name__
+    return cls.__name__ if isinstance(value, TensorBase) else type_name_in_c(cls)

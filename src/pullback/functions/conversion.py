@@ -28,7 +28,8 @@ from pullback.backend.dtype import (
     scalar_type_name,
     uint8,
 )  # fmt: skip
-from pullback.backend.meta_array import empty_meta
+from pullback.backend.layout import strided
+from pullback.backend.meta_array import empty_meta, is_meta
 from pullback.backend.wrapper_array import WrapperArray
 from pullback.errors import no_signature_fits
 from pullback.facts import declare
@@ -77,7 +78,17 @@ def tolist(input: Tensor) -> Any:
     """
     if input._requires_grad:
         note_cut("item", None, input)
+    if _type(input) is not Tensor and input.layout is not strided:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: use to_dense() first.")
     return input._array.tolist()
+
+
+def _without_array(input: Tensor) -> TypeError:
+    if input.layout is strided:
+        kind, remedy = "meta device type", "cpu() to copy the tensor to host memory"
+    else:
+        kind, remedy = input.layout.name.title().replace("_", "").removesuffix("Coo") + " layout", "to_dense()"
+    return TypeError(f"can't convert {kind} tensor to numpy. Use Tensor.{remedy} first.")
 
 
 @declare(bare=True, shows_memory=True, found="method")
@@ -101,6 +112,8 @@ def numpy(input: Tensor, *, force: builtins.bool = False) -> Any:
             f"tensor.resolve_{bit}().numpy() instead."
         )
     array = input._array
+    if (_type(array) is not ndarray and is_meta(array)) or (_type(input) is not Tensor and input.layout is not strided):
+        raise _without_array(input)
     if array.dtype.kind == "W" or (array.itemsize == 1 and array.dtype.kind in "fV"):
         raise TypeError(f"Got unsupported ScalarType {scalar_type_name(array.dtype)}")
     if _type(array) is ndarray or not isinstance(array, DeviceArray):

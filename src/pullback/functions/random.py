@@ -63,8 +63,8 @@ def _is_plain(options: dict[str, Any]) -> bool:
     return not options and not (process.changed and switches.new_device is not None)
 
 
-def _shape(size: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, ...]:
-    return _sizes(_one(options.pop("size")) if "size" in options else size)
+def _shape(function: str, size: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, ...]:
+    return _sizes(_one(options.pop("size")) if "size" in options else size, function)
 
 
 def _one(size: Any) -> tuple[Any, ...]:
@@ -85,8 +85,8 @@ def rand(*size: Any, **options: Any) -> Tensor:
     tensor([0.4963, 0.7682, 0.0885])
     """
     if _is_plain(options):
-        return wrap(draw.uniform(_sizes(size), default_float()))
-    shape = _shape(size, options)
+        return wrap(draw.uniform(_sizes(size, "rand"), default_float()))
+    shape = _shape("rand", size, options)
     dtype = dtype_option("rand", options.get("dtype"), options.get("out")) or default_float()
     generator = options.get("generator")
     array = _drawn(
@@ -114,11 +114,11 @@ def randn(*size: Any, **options: Any) -> Tensor:
     tensor([ 1.5410, -0.2934, -2.1788])
     """
     if _is_plain(options):
-        return wrap(draw.normal(_sizes(size), default_float()))
-    shape = _shape(size, options)
+        return wrap(draw.normal(_sizes(size, "randn"), default_float()))
+    shape = _shape("randn", size, options)
     dtype = dtype_option("randn", options.get("dtype"), options.get("out")) or default_float()
     if not is_float_or_complex(dtype):
-        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{options['dtype']}'")
+        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{scalar_type_name(dtype)}'")
     generator = options.get("generator")
     array = _drawn(
         shape,
@@ -154,7 +154,7 @@ def randint(*args: Any, **options: Any) -> Tensor:
         low = rest[0]
     if isinstance(size, int) or high is None:
         raise wrong_type("randint", "size", 2, "tuple of ints", size)
-    shape = _sizes(_one(size))
+    shape = _sizes(_one(size), "randint")
     dtype = as_numpy_dtype(options.get("dtype"))
     generator = options.get("generator")
     wanted = int64.numpy_dtype if dtype is None else dtype

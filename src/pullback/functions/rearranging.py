@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import scalar_type_name
+from pullback.errors import kind_of
 from pullback.facts import declare
 from pullback.functions.shape import sizes, sizes_by_name
 from pullback.functions.view_copies import copy_of_view
@@ -258,7 +259,7 @@ def block_diag(*tensors: Any) -> Tensor:
     given = tensors or (_empty_row(),)
     for position, tensor in enumerate(given):
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind_of(tensor)}")
         if tensor._array.ndim > 2:
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "

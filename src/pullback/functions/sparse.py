@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
+from pullback.backend.dtype import int64
 from pullback.backend.sparse_array import SparseArray
-from pullback.creation import as_tensor
+from pullback.creation import as_tensor, zeros
+from pullback.errors import kind_of, no_signature_fits
 from pullback.facts import declare
 from pullback.functions.sparse_algebra import (
     WORDS_OF_SPARSE_TENSORS,
@@ -22,26 +24,39 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 
 @declare(found="torch")
-def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
-    """A tensor of `values` at `indices`, zero elsewhere.
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, **options: Any) -> SparseTensor:
+    """A tensor of `values` at `indices`, zero elsewhere; a size alone makes one without values.
 
     >>> import pullback
     >>> pullback.sparse_coo_tensor([[0, 2]], [1.0, 3.0], (3,)).to_dense()
     tensor([1., 0., 3.])
     """
     refuse_unknown("sparse_coo_tensor", options, {*WORDS_OF_SPARSE_TENSORS, "is_coalesced"})
-    places = as_tensor(indices)._array
+    if values is None:
+        size = indices if size is None else size
+        if not isinstance(size, (list, tuple)):
+            raise no_signature_fits("sparse_coo_tensor", [kind_of(size)])
+        indices, values = zeros(len(size), 0, dtype=int64), zeros(0)
+    elif indices is None:
+        raise no_signature_fits("sparse_coo_tensor", [f"values={kind_of(values)}"])
+    places = as_tensor(indices).to(int64)._array
     given = as_tensor(values, dtype=options.get("dtype"))
     numbers = given._array
+    if places.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
+    if numbers.ndim == 0 or places.shape[1] != numbers.shape[0]:
+        count = 0 if numbers.ndim == 0 else numbers.shape[0]
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {places.shape[1]}, nnz from values: {count}"
+        )
     if size is None:
         size = (*[int(row.max()) + 1 if row.size else 0 for row in places], *numbers.shape[1:])
-    if places.ndim != 2 or places.shape[1] != numbers.shape[0]:
+    if len(size) != len(places) + numbers.ndim - 1:
         raise RuntimeError(
-            f"number of dimensions must be sparse_dim + dense_dim: indices of shape {list(places.shape)} do not fit values "
-            f"of shape {list(numbers.shape)}"
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {len(places)}, "
+            f"dense_dim = {numbers.ndim - 1}"
         )
-    if options.get("check_invariants"):
-        _check_places(places, tuple(size))
+    _check_places(places, tuple(size))
     sparse = sparse_of(places, given, tuple(size), bool(options.get("is_coalesced")))
     return sparse.detach().requires_grad_() if options.get("requires_grad") else sparse
 

@@ -283,6 +283,58 @@ def _reflected_product(input: SparseTensor, other: Any) -> Tensor:
     return sparse_product(other, input)
 
 
+@_method("index_select")
+def sparse_index_select(input: SparseTensor, dim: int, index: Tensor) -> Any:
+    """The slices along a dimension that `index` names, in its order."""
+    array = input._sparse
+    along = wrap_dim(dim, array.ndim)
+    if isinstance(input, CompressedTensor) or along >= array.sparse_dim:
+        return to_sparse(sparse_to_dense(input).index_select(along, index), array.sparse_dim)
+    wanted, size = index._array, array.shape[along]
+    if wanted.size and not (wanted.min() >= -size and wanted.max() < size):
+        raise IndexError(
+            f"index_select(): index contains a number that is out of range for dimension {dim} of size {size}"
+        )
+    merged = sparse_coalesce(input)
+    indices = merged._sparse.indices
+    matches = (wanted.reshape(-1, 1) % max(size, 1)) == indices[along]
+    places, values = matches.nonzero()
+    chosen = indices[:, values]
+    chosen[along] = places
+    shape = (*array.shape[:along], wanted.size, *array.shape[along + 1 :])
+    return sparse_of(chosen, values_of(merged)[new_tensor(values)], shape, along == 0)
+
+
+@_method("select")
+def sparse_select(input: SparseTensor, dim: int, index: int) -> Any:
+    """One slice along a dimension: sparse where other sparse dimensions are left."""
+    array = input._sparse
+    along = wrap_dim(dim, array.ndim)
+    if isinstance(input, CompressedTensor) or along >= array.sparse_dim or array.sparse_dim == 1:
+        return sparse_to_dense(input).select(along, index)
+    size = array.shape[along]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(array.shape)} at dimension {dim}"
+        )
+    merged = sparse_coalesce(input)
+    indices = merged._sparse.indices
+    places = (indices[along] == index % size).nonzero()[0]
+    others = [d for d in range(array.sparse_dim) if d != along]
+    shape = (*array.shape[:along], *array.shape[along + 1 :])
+    return sparse_of(indices[others][:, places], values_of(merged)[new_tensor(places)], shape, True)
+
+
+@_method("__getitem__")
+def _sparse_item(input: SparseTensor, index: Any) -> Any:
+    chosen: Any = input
+    for number in index if isinstance(index, tuple) else (index,):
+        if type(number) is not int or chosen.ndim == 0:
+            return Tensor.__getitem__(sparse_to_dense(input), index)
+        chosen = sparse_select(chosen, 0, number) if isinstance(chosen, SparseTensor) else chosen[number]
+    return chosen
+
+
 @_method("transpose")
 def sparse_transpose(input: SparseTensor, dim0: int, dim1: int) -> Any:
     """The tensor with two dimensions exchanged; a matrix of rows becomes one of columns."""

@@ -197,7 +197,7 @@ def _sum_along(array: Array, axis: int, kernel: int, stride: int, count: int) ->
     total: Array = array[(*lead, slice(0, stride * (count - 1) + 1, stride))]
     if not total.size:
         return total  # there may be any number of offsets
-    for offset in range(1, kernel):
+    for offset in range(1, min(kernel, array.shape[axis])):  # a window may be said to be larger than everything
         piece = array[(*lead, slice(offset, offset + stride * (count - 1) + 1, stride))]
         if offset == 1:
             total = total + piece

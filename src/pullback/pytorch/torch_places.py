@@ -26,6 +26,8 @@ _MODULES = {
 _CLASSES = {
     "backend.random.generator.Generator": ("torch._C", "Generator"), "errors.LinAlgError": ("torch._C", "_LinAlgError"),
     "optim.adam.AdamW": ("torch.optim.adamw", "AdamW"), "jit.tracing.TracerWarning": ("torch.jit._trace", "TracerWarning"),
+    "backend.layout.layout": ("torch", "layout"), "backend.layout.memory_format": ("torch", "memory_format"),
+    "backend.dtype.finfo": ("torch", "finfo"), "backend.dtype.iinfo": ("torch", "iinfo"),
     "errors.OutOfMemoryError": ("torch", "OutOfMemoryError"), "futures.FutureBase": ("torch", "Future"),
 }  # fmt: skip
 """Classes that PyTorch has in another module than their neighbours, or under another name."""

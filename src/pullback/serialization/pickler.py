@@ -76,6 +76,8 @@ def _storage_name(element: dtype | None) -> TorchGlobal:
 
 def reduce_tensor(access: TensorAccess, tensor: TensorDescription) -> tuple[Any, ...]:
     """Say by which of PyTorch's functions a tensor is made again, and from what."""
+    if tensor.stored is not None:
+        return torch_names.REBUILD_SPARSE_TENSOR, tensor.stored
     element = from_numpy_dtype(tensor.array.dtype)
     view = view_of_storage(tensor.array)
     geometry = (view.offset, tuple(tensor.array.shape), view.stride)

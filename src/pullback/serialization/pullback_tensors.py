@@ -17,6 +17,7 @@ from pullback.serialization.rebuild import belongs_to_pullback, set_tensor_state
 from pullback.serialization.tensor_access import TensorDescription
 from pullback.serialization.torch_names import DTYPES
 from pullback.tensor.size import Size
+from pullback.tensor.sparse_tensor import SparseTensor, sparse_from_stored
 from pullback.tensor.tensor import Tensor, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
 from pullback.typing import Array, Shape
@@ -41,6 +42,8 @@ class PullbackTensors:
         if not isinstance(value, Tensor):
             return None
         kind = type(value)
+        if isinstance(value, SparseTensor):
+            return TensorDescription(value._values()._array, False, stored=(value.layout, value._stored()))
         if kind.__reduce_ex__ is not Tensor.__reduce_ex__ and not hasattr(kind.__reduce_ex__, "is_asking"):
             return None  # the class says itself how it is pickled
         _warn_of_hooks(value)
@@ -77,6 +80,10 @@ class PullbackTensors:
         if hooks:
             parameter._backward_hooks = hooks
         return parameter
+
+    def sparse_from_stored(self, layout: object, stored: object) -> Tensor:
+        """Make the sparse tensor of a `TensorDescription.stored`; a ValueError says that there is none."""
+        return sparse_from_stored(getattr(layout, "name", ""), stored)
 
     def layout_name(self, value: object) -> str | None:
         """PyTorch's name of `value` if it is a layout."""
@@ -129,6 +136,8 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
 
     The array that owns the memory is pickled, not the view: pickle writes it once however many tensors share it.
     """
+    if isinstance(tensor, SparseTensor):
+        return sparse_from_stored, (tensor._layout_name, tensor._stored())
     array = tensor._memory()
     view = view_of_storage(array)
     name = from_numpy_dtype(array.dtype).name

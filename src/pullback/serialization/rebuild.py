@@ -35,7 +35,7 @@ class Rebuilder:
             "torch._utils._rebuild_parameter_with_state": self._rebuild_parameter_with_state,
             "torch._tensor._rebuild_from_type": self._rebuild_from_type,
             "torch._tensor._rebuild_from_type_v2": self._rebuild_from_type,
-            "torch._utils._rebuild_sparse_tensor": _refuse("sparse tensors"),
+            "torch._utils._rebuild_sparse_tensor": self._rebuild_sparse,
             "torch._utils._rebuild_sparse_csr_tensor": _refuse("sparse tensors"),
             "torch._utils._rebuild_qtensor": _refuse("quantized tensors"),
             "torch._utils._rebuild_nested_tensor": _refuse("nested tensors"),
@@ -103,6 +103,13 @@ class Rebuilder:
             array = move_array(array, usable_device(storage.location))
         tensor = self._access.tensor_from_array(array, _boolean(requires_grad), _hooks(hooks))
         return self._access.turned(tensor, metadata) if isinstance(metadata, dict) and metadata else tensor
+
+    def _rebuild_sparse(self, layout: object, stored: object) -> Any:
+        """A tensor stored as indices and values."""
+        try:
+            return self._access.sparse_from_stored(layout, stored)
+        except (ValueError, TypeError) as error:
+            raise pickle.UnpicklingError(str(error)) from error
 
     def rebuild_parameter(self, data: object, requires_grad: object, hooks: object) -> Any:
         """A parameter over the memory of a tensor."""

@@ -24,6 +24,8 @@ class TensorDescription:
     """The class to make again, if it is neither Tensor nor Parameter."""
     state: Mapping[str, object] = field(default_factory=dict)
     """Attributes that the user has set on the tensor."""
+    stored: tuple[object, tuple[object, ...]] | None = None
+    """The layout and the parts of a sparse tensor, in the place of an array."""
     bits: Mapping[str, bool] = field(default_factory=dict)
     """Whether the tensor shows the memory of `array` conjugated (`conj`) or negated (`neg`)."""
 
@@ -58,6 +60,9 @@ class TensorAccess(Protocol):
 
     def parameter_from_tensor(self, data: Any, requires_grad: bool, hooks: object) -> Any:
         """Make a parameter of a tensor, sharing its memory."""
+
+    def sparse_from_stored(self, layout: object, stored: object) -> Any:
+        """Make the sparse tensor of a `TensorDescription.stored`; a ValueError says that there is none."""
 
     def layout_name(self, value: object) -> str | None:
         """PyTorch's name of `value` if it is a layout, such as `torch.strided`."""

@@ -72,6 +72,7 @@ TENSOR_TYPES: dict[str, TensorType] = {
 # What a pickle of ours names. One object each: pickle's memo goes by identity.
 REBUILD_TENSOR = TorchGlobal("torch._utils", "_rebuild_tensor_v2")
 REBUILD_UNTYPED_TENSOR = TorchGlobal("torch._utils", "_rebuild_tensor_v3")
+REBUILD_SPARSE_TENSOR = TorchGlobal("torch._utils", "_rebuild_sparse_tensor")
 REBUILD_PARAMETER = TorchGlobal("torch._utils", "_rebuild_parameter")
 REBUILD_PARAMETER_WITH_STATE = TorchGlobal("torch._utils", "_rebuild_parameter_with_state")
 REBUILD_FROM_TYPE = TorchGlobal("torch._tensor", "_rebuild_from_type_v2")

@@ -49,8 +49,9 @@ def set_printoptions(
 ) -> None:
     """Set how tensors are printed, from now on and in all threads.
 
-    A `profile` ("default", "short" or "full") is taken first and the other arguments on top of it. What is not given
-    stays as it is, except `sci_mode`, which every call sets: None lets the values of each tensor decide.
+    A `profile` ("default", "short" or "full"; any other name changes nothing) is taken first and the other arguments on
+    top of it. What is not given stays as it is, except `sci_mode`, which every call sets: None lets the values of each
+    tensor decide.
 
     >>> set_printoptions(precision=2)
     >>> get_printoptions()["precision"]
@@ -63,15 +64,7 @@ def set_printoptions(
         if name in ("precision", "edgeitems") and value is not None and value < 0:
             raise ValueError(f"set_printoptions: {name} must not be negative, but got {value}.")
     chosen: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-    _options = replace(_profile_options(profile), sci_mode=sci_mode, **chosen)
-
-
-def _profile_options(profile: str | None) -> PrintOptions:
-    if profile is None:
-        return _options
-    if profile not in PROFILES:
-        raise ValueError(f"set_printoptions: profile must be one of {', '.join(PROFILES)}, but got {profile!r}.")
-    return PROFILES[profile]
+    _options = replace(PROFILES.get(profile or "", _options), sci_mode=sci_mode, **chosen)
 
 
 def get_printoptions() -> dict[str, Any]:

@@ -7,12 +7,14 @@ dense array, made when it is first asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from pullback.backend import layout as layouts
 from pullback.backend.dtype import get_default_dtype
-from pullback.backend.sparse_array import SparseArray
+from pullback.backend.sparse_array import SparseArray, checked_sparse_array, indices_of_starts
 from pullback.modes.switches import switches
+from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor
 from pullback.tensor.tensor_base import TensorBase
 
@@ -79,6 +81,28 @@ class SparseTensor(Tensor):
         """The arrays it is stored as, by the names that are printed."""
         return [("indices", self._sparse.indices), ("values", self._sparse.values)]
 
+    def _stored(self) -> tuple[Any, ...]:
+        """What `sparse_from_stored` makes the tensor of again, as PyTorch's files have it."""
+        return self._indices(), self._values(), Size(self._sparse.shape), self._sparse.coalesced
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
+        if id(self) in memo:
+            copied: SparseTensor = memo[id(self)]
+            return copied
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+            )
+        array = self._sparse
+        made = new_sparse_tensor(
+            SparseArray(array.indices.copy(), array.values.copy(), array.shape, array.coalesced), type(self)
+        )
+        memo[id(self)] = made
+        made._requires_grad = self._requires_grad
+        if self._grad is not None:
+            made._grad = deepcopy(self._grad, memo)
+        return made
+
     def __repr__(self, **options: Any) -> str:
         from pullback.tensor.formatting import format_sparse  # only who prints pays for it
 
@@ -138,6 +162,9 @@ class CompressedTensor(SparseTensor):
         array = self._sparse
         return [(starts, array.starts(self.major)), (places, array.indices[1 - self.major]), ("values", array.values)]
 
+    def _stored(self) -> tuple[Any, ...]:
+        return *(new_tensor(part) for _, part in self._parts()), Size(self._sparse.shape)
+
 
 class SparseCsrTensor(CompressedTensor):
     """A matrix as rows of columns and values; its indices are in order."""
@@ -167,3 +194,32 @@ def new_sparse_tensor(array: SparseArray, kind: Any = SparseTensor) -> SparseTen
     tensor._sparse = array
     tensor._made_in = switches.transform
     return tensor
+
+
+_KINDS: dict[str, Any] = {
+    "sparse_coo": SparseTensor,
+    "sparse_csr": SparseCsrTensor,
+    "sparse_csc": SparseCscTensor,
+}
+
+
+def sparse_from_stored(layout_name: str, stored: Any) -> SparseTensor:
+    """The tensor that `_stored` described; what describes none, as a damaged file may, raises a ValueError."""
+    kind = _KINDS.get(layout_name)
+    if kind is None or not isinstance(stored, tuple):
+        raise ValueError(f"no sparse tensor is stored as a {type(stored).__name__} in the layout {layout_name!r}")
+    parts = stored[:2] if kind is SparseTensor else stored[:3]
+    if len(stored) not in ((3, 4) if kind is SparseTensor else (4,)) or not all(
+        isinstance(part, Tensor) and not isinstance(part, SparseTensor) for part in parts
+    ):
+        raise ValueError("a sparse tensor consists of tensors of indices and of values, and a size")
+    shape = tuple(stored[len(parts)])
+    if any(type(size) is not int or size < 0 for size in shape):
+        raise ValueError(f"a sparse tensor cannot have the size {list(shape)}")
+    arrays = [part._array for part in parts]
+    if kind is SparseTensor:
+        is_coalesced = len(stored) == 4 and bool(stored[3])
+        return new_sparse_tensor(checked_sparse_array(arrays[0], arrays[1], shape, is_coalesced), kind)
+    starts, places, values = arrays
+    indices = indices_of_starts(starts, places, shape, kind.major)
+    return new_sparse_tensor(checked_sparse_array(indices, values, shape, True), kind)
