@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import pullback
+from tests.cases import each_case, named
 
 NOT_FOR_IMPORT = {"pullback.__main__"}
 MODULES = sorted(
@@ -19,14 +20,14 @@ MODULES = sorted(
 )
 
 
-@pytest.mark.parametrize("name", ["pullback", *MODULES])
+@each_case(named("name", ["pullback", *MODULES]))
 def test_every_exported_name_exists(name: str) -> None:
     module = importlib.import_module(name)
     missing = [member for member in getattr(module, "__all__", []) if not hasattr(module, member)]
     assert missing == []
 
 
-@pytest.mark.parametrize("name", ["pullback", *MODULES])
+@each_case(named("name", ["pullback", *MODULES]))
 def test_every_module_says_what_it_is(name: str) -> None:
     assert importlib.import_module(name).__doc__
 

@@ -12,6 +12,7 @@ import pytest
 
 import pullback
 from pullback import nn
+from tests.cases import each_case, named
 from tests.derivatives.checks import outputs_of
 from tests.derivatives.sampling import Sample
 from tests.derivatives.test_derivatives import SAMPLES
@@ -41,7 +42,7 @@ def _push_forward(sample: Sample, arrays: list[Any]) -> None:
     pullback.func.jvp(lambda *inputs: tuple(outputs_of(sample.call, inputs)), tensors, ones)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@each_case(named("sample", SAMPLES, lambda sample: sample.name))
 @pytest.mark.parametrize("run", [_differentiate, _push_forward])
 def test_operations_are_silent(run: Callable[[Sample, list[Any]], None], sample: Sample) -> None:
     arrays = [np.resize(ODD, np.shape(array)) for array in sample.arrays()]

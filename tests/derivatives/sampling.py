@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,17 @@ class Sample:
         """The inputs, the same on every run."""
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))
         return [make(rng, complex) for make in self.inputs]
+
+
+def real_and_complex(samples: Iterable[Sample]) -> dict[str, dict[str, Any]]:
+    """The samples as cases of a test, on complex inputs too where they say so."""
+    cases: dict[str, dict[str, Any]] = {}
+    for complex in (False, True):
+        for sample in samples:
+            if sample.complex or not complex:
+                name = f"{sample.name}-complex" if complex else sample.name
+                cases[name if name not in cases else f"{name} ({len(cases)})"] = {"sample": sample, "complex": complex}
+    return cases
 
 
 def normal(*shape: int, scale: float = 1.0, shift: float = 0.0) -> Maker:

@@ -9,16 +9,15 @@ import pytest
 
 import pullback
 from pullback.autograd import batched_rows, functional
+from tests.cases import each_case
 from tests.derivatives.checks import cotangents, outputs_of
-from tests.derivatives.sampling import Sample
+from tests.derivatives.sampling import Sample, real_and_complex
 from tests.derivatives.test_derivatives import SAMPLES
 
 
 def _cases(most: int, samples: list[Sample]) -> Any:
     small = [s for s in samples if sum(a.size for a in s.arrays()) <= most]
-    cases = [pytest.param(s, False, id=s.name) for s in small]
-    cases += [pytest.param(s, True, id=f"{s.name}-complex") for s in small if s.complex]
-    return pytest.mark.parametrize(("sample", "complex"), cases)
+    return each_case(real_and_complex(small), per_test=20)
 
 
 def _jacobians(sample: Sample, arrays: list[Any], *, create_graph: bool) -> tuple[list[Any], list[Any]]:
@@ -50,8 +49,9 @@ def test_rows_in_a_batch_are_rows_one_by_one(sample: Sample, complex: bool, monk
     arrays = sample.arrays(complex=complex)
     monkeypatch.setattr(batched_rows, "LEAST_ROWS", 1)
     actual, _ = _jacobians(sample, arrays, create_graph=False)
-    monkeypatch.setattr(functional, "rows_at_once", lambda *args, **options: None)
-    expected, _ = _jacobians(sample, arrays, create_graph=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(functional, "rows_at_once", lambda *args, **options: None)
+        expected, _ = _jacobians(sample, arrays, create_graph=False)
     _assert_same(actual, expected)
     assert [a.stride() for a in actual] == [e.stride() for e in expected]
 
@@ -63,5 +63,7 @@ def test_rows_in_a_batch_are_differentiated_again(
     arrays = sample.arrays(complex=complex)
     monkeypatch.setattr(batched_rows, "LEAST_ROWS", 1)
     actual = _second_derivatives(sample, arrays)
-    monkeypatch.setattr(functional, "rows_at_once", lambda *args, **options: None)
-    _assert_same(actual, _second_derivatives(sample, arrays))
+    with monkeypatch.context() as patch:
+        patch.setattr(functional, "rows_at_once", lambda *args, **options: None)
+        expected = _second_derivatives(sample, arrays)
+    _assert_same(actual, expected)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.cases import each_case
 from tests.derivatives import checks
-from tests.derivatives.sampling import Sample
+from tests.derivatives.sampling import Sample, real_and_complex
 
 SAMPLES: list[Sample] = []
 for _path in sorted(Path(__file__).parent.glob("samples_*.py")):
@@ -18,9 +19,7 @@ for _path in sorted(Path(__file__).parent.glob("samples_*.py")):
 
 
 def _cases(condition: Any) -> Any:
-    cases = [pytest.param(s, False, id=s.name) for s in SAMPLES if condition(s)]
-    cases += [pytest.param(s, True, id=f"{s.name}-complex") for s in SAMPLES if condition(s) and s.complex]
-    return pytest.mark.parametrize(("sample", "complex"), cases)
+    return each_case(real_and_complex([s for s in SAMPLES if condition(s)]), per_test=20)
 
 
 @_cases(lambda s: True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pullback
+from tests.cases import each_case, named
 from tests.derivatives.sampling import Sample
 from tests.derivatives.test_derivatives import SAMPLES
 
@@ -23,7 +24,7 @@ def nodes_below(root: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+@each_case(named("sample", SAMPLES, lambda sample: sample.name))
 def test_a_fresh_gradient_shares_no_memory_with_the_one_before(sample: Sample) -> None:
     inputs = [pullback.tensor(array, requires_grad=True) for array in sample.arrays()]
     results = sample.call(*inputs)

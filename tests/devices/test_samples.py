@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pullback
+from tests.cases import each_case, named
 from tests.devices import fake_library, sweep
 from tests.devices.calls import CALLS
 
@@ -25,10 +26,9 @@ NOT_COUNTING = (
 """Samples whose results have the shape of their inputs: nobody has to wait for how many elements are chosen."""
 
 
-@pytest.mark.parametrize(
-    ("sample", "other", "complex"), [pytest.param(*c, id=c[0].name + ("-complex" if c[2] else "")) for c in CASES]
-)
-def test_sample_on_the_device_is_as_on_the_cpu(sample: Any, other: Any, complex: bool) -> None:
+@each_case(named("case", CASES, lambda case: case[0].name + ("-complex" if case[2] else "")), per_test=20)
+def test_sample_on_the_device_is_as_on_the_cpu(case: tuple[Any, Any, bool]) -> None:
+    sample, other, complex = case
     assert sweep.difference(sample, other, "fake", complex) is None
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 import pullback
+from tests.cases import each_case, named
 
 from .wrong_calls import DIFFERING, RECORDED, is_compiled, said
 
@@ -16,10 +17,8 @@ WORDS_OF_PYTHON = re.compile(r"missing \d+ required (positional|keyword-only) ar
 """Python counts arguments before any code of ours runs. To count them in our own words every call would have to pay."""
 
 
-@pytest.mark.parametrize("call", EXPECTED)
-def test_a_wrong_call_is_refused_in_the_words_of_pytorch(call: str, request: pytest.FixtureRequest) -> None:
-    if call in DIFFERING:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING[call]))
+@each_case(named("call", EXPECTED), DIFFERING)
+def test_a_wrong_call_is_refused_in_the_words_of_pytorch(call: str) -> None:
     actual = said(pullback, call)
     if actual is not None and actual[0] == "AttributeError" and "has no attribute" in actual[1]:
         pytest.skip("pullback has no function of this name")

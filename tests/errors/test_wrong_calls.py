@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pullback
+from tests.cases import each_case, named
 
 from .outcomes import EXPECTED, is_of_type, outcome, read_calls, words_of
 from .wrong_calls import is_compiled
@@ -30,8 +31,9 @@ def preparations() -> dict[str, str]:
     return {file: before for file, before, _ in read_calls()}
 
 
-@pytest.mark.parametrize(("file", "call", "expected", "phrase"), [pytest.param(*row, id=row[1]) for row in ROWS])
-def test_a_wrong_call_raises_what_pytorch_raises(file: str, call: str, expected: str, phrase: str) -> None:
+@each_case(named("row", ROWS, lambda row: row[1]))
+def test_a_wrong_call_raises_what_pytorch_raises(row: tuple[str, str, str, str]) -> None:
+    file, call, expected, phrase = row
     actual = outcome(pullback, preparations()[file], call)
 
     assert is_of_type(actual, expected), repr(actual)

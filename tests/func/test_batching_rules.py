@@ -12,6 +12,7 @@ import pytest
 import pullback
 from pullback.func import hessian, jvp, vmap
 from pullback.nn import functional as F
+from tests.cases import each_case, named
 from tests.derivatives.sampling import Sample
 from tests.func.batches import as_tensor, assert_same, batch_of, check_gradients, check_values, tensors_of
 
@@ -24,7 +25,12 @@ for _path in sorted(_FOLDER.glob("samples_*.py")):
 _OTHER_MEANING = ("as_strided",)
 pytestmark = pytest.mark.filterwarnings("ignore:There is a performance drop")
 
-all_samples = pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES])
+
+def _samples(samples: list[Sample]) -> Any:
+    return each_case(named("sample", samples, lambda sample: sample.name), per_test=20)
+
+
+all_samples = _samples(SAMPLES)
 
 
 def _skip_storage(sample: Sample) -> None:
@@ -53,7 +59,7 @@ def test_vmap_of_the_gradient_gives_gradients_of_examples(sample: Sample) -> Non
     check_gradients(sample.call, inputs, [0] * len(inputs))
 
 
-@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if len(s.inputs) > 1])
+@_samples([s for s in SAMPLES if len(s.inputs) > 1])
 def test_inputs_that_all_examples_share(sample: Sample) -> None:
     arrays = sample.arrays()
     in_dims = [0] + [None] * (len(arrays) - 1)
@@ -81,7 +87,7 @@ def test_batched_cotangents_give_what_single_ones_give(sample: Sample) -> None:
                 assert_same(a[position], e)
 
 
-@pytest.mark.parametrize("sample", [pytest.param(s, id=s.name) for s in SAMPLES if s.forward])
+@_samples([s for s in SAMPLES if s.forward])
 def test_batched_tangents_give_what_single_ones_give(sample: Sample) -> None:
     inputs = [as_tensor(a) for a in sample.arrays()]
     numbers = [i for i, x in enumerate(inputs) if x.is_floating_point() or x.is_complex()]

@@ -11,6 +11,7 @@ import pytest
 import pullback.native
 from pullback import kernels
 from pullback.backend.array_module import in_memory_order, order_of_operands
+from tests.cases import each_case, named
 from tests.native.elementwise_cases import (
     FUSED,
     assert_same,
@@ -23,7 +24,7 @@ from tests.native.elementwise_cases import (
 from tools.codegen.emit_c import DECLINES_HALVES, ROUNDS_NUMBERS
 
 pytestmark = pytest.mark.skipif(pullback.native.extension is None, reason="the compiled kernels are not built")
-every_kernel = pytest.mark.parametrize("name", sorted(rendered_kernels()))
+every_kernel = each_case(named("name", sorted(rendered_kernels())))
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 BINARY: Any = kernels.mul
 
@@ -116,7 +117,7 @@ def test_strides_do_not_matter(name: str, how: str) -> None:
                 assert_same(name, actual, call(reference, name, moved))
 
 
-@pytest.mark.parametrize("name", sorted(name for name, kernel in rendered_kernels().items() if kernel.is_line))
+@each_case(named("name", sorted(name for name, kernel in rendered_kernels().items() if kernel.is_line)))
 @pytest.mark.parametrize("shape", [(70,), (3, 700), (200, 300)])
 def test_an_owned_gradient_is_overwritten_by_the_result(name: str, shape: tuple[int, ...]) -> None:
     for arguments in calls(name, shape, np.float32):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 import pullback
 from pullback.backend.configuration import compiled_modules
+from tests.cases import each_case, named
 from tests.overriding.differing import (
     DIFFERING,
     DIFFERING_IN_MODES,
@@ -23,12 +22,8 @@ EXPECTED = json.loads(RECORDED.read_text(encoding="utf-8"))
 EXPECTED_IN_MODES = json.loads(RECORDED_IN_MODES.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("call", EXPECTED)
-def test_a_subclass_is_told_what_pytorch_tells(call: str, request: pytest.FixtureRequest) -> None:
-    if call in DIFFERING_WHERE_COMPILED and IS_COMPILED:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING_WHERE_COMPILED[call]))
-    if call in DIFFERING:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING[call]))
+@each_case(named("call", EXPECTED), DIFFERING | (DIFFERING_WHERE_COMPILED if IS_COMPILED else {}))
+def test_a_subclass_is_told_what_pytorch_tells(call: str) -> None:
     assert told(pullback, call) == EXPECTED[call]
 
 
@@ -36,12 +31,11 @@ def test_reasons_are_given_for_calls_that_are_looked_at() -> None:
     assert DIFFERING.keys() <= EXPECTED.keys()
 
 
-@pytest.mark.parametrize("call", EXPECTED_IN_MODES)
-def test_a_mode_is_told_what_pytorch_tells(call: str, request: pytest.FixtureRequest) -> None:
-    if call in DIFFERING_IN_MODES_WHERE_COMPILED and IS_COMPILED:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING_IN_MODES_WHERE_COMPILED[call]))
-    if call in DIFFERING_IN_MODES:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=DIFFERING_IN_MODES[call]))
+@each_case(
+    named("call", EXPECTED_IN_MODES),
+    DIFFERING_IN_MODES | (DIFFERING_IN_MODES_WHERE_COMPILED if IS_COMPILED else {}),
+)
+def test_a_mode_is_told_what_pytorch_tells(call: str) -> None:
     assert json.loads(json.dumps(told_to_mode(pullback, call))) == EXPECTED_IN_MODES[call]
 
 
