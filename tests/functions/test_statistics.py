@@ -95,3 +95,15 @@ def test_the_gradient_of_a_mean_does_not_pass_through_the_variance_beside_it() -
     assert gradient.tolist() == [0.5, 0.5]
     (deviation + mean).backward()
     assert [round(g, 4) for g in y.grad.tolist()] == [-0.2071, 1.2071]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_the_gradient_of_a_variance_of_too_few_numbers_is_a_constant(dtype: Any) -> None:
+    x = torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
+    with pytest.warns(UserWarning, match="degrees of freedom is <= 0"):
+        variances = x.var(correction=2), x.var(0, correction=2), x[:1].var()
+    (whole,), (along,), (single,) = [torch.autograd.grad(v, x, create_graph=True) for v in variances]
+    assert ([complex(v) for v in whole.tolist()], whole.requires_grad) == ([inf, inf], False)
+    assert ([v.real for v in along.tolist()], along.requires_grad) == ([-inf, inf], True)
+    assert np.isnan(single[0].item().real)
+    assert (single[0].item().imag, single[1].item()) == (0, 0)

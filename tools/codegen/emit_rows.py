@@ -127,6 +127,8 @@ class _RowReader(StepReader):
             return 1
         if name == "max" and (isinstance(values[0], Fact) or values[0] is _ROW_SIZE):
             return _ROW_SIZE  # there are elements
+        if name == "is_whole":
+            raise Unrenderable("what raises, or reduces everything in a way of its own, is left to the reference")
         if name == "is_at_hand":
             return True
         return super().word(name, values)

@@ -28,6 +28,11 @@ def reduced_axes(input: Array, dim: Dims) -> tuple[int, ...]:
     return dim if input.ndim else ()
 
 
+def is_whole(input: Array, dim: Dims) -> bool:
+    """Whether a reduction over `dim` is one over everything, as PyTorch tells them apart."""
+    return not dim or not input.ndim
+
+
 def reduced_count(input: Array, dim: Dims) -> int:
     """How many elements each result is made of."""
     count = 1

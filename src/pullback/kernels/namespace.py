@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # fmt: off
 FILES = {
-    "accumulation": "reduced_axes reduced_count widened floated is_short add_up multiply_up has_short_rows add_short_rows add_in_place accurate_sum contiguous largest_along",
+    "accumulation": "reduced_axes is_whole reduced_count widened floated is_short add_up multiply_up has_short_rows add_short_rows add_in_place accurate_sum contiguous largest_along",
     "activation": "relu sigmoid logsigmoid silu mish gelu softplus softshrink hardshrink hardtanh hardsigmoid hardswish elu celu leaky_relu prelu_kernel rrelu_with_noise threshold glu",
     "activation_gradients": "tanh_backward sigmoid_backward log_sigmoid_backward softplus_backward silu_backward mish_backward silu_grad mish_grad gelu_backward threshold_backward hardshrink_backward softshrink_backward hardtanh_backward hardsigmoid_backward hardswish_backward elu_backward leaky_relu_backward",
     "along_dim": "take_along take_reduced shift_and_fill",

@@ -9,7 +9,15 @@ import numpy as np
 from pullback.backend.array_module import cast_array
 from pullback.backend.dtype import real_of
 from pullback.checks import checked
-from pullback.kernels.accumulation import accurate_sum, add_up, contiguous, reduced_axes, reduced_count, widened
+from pullback.kernels.accumulation import (
+    accurate_sum,
+    add_up,
+    contiguous,
+    is_whole,
+    reduced_axes,
+    reduced_count,
+    widened,
+)
 from pullback.native import native
 from pullback.typing import Array, Dims
 
@@ -51,11 +59,13 @@ def var_grad(grad: Array, input: Array, dim: Dims, correction: float, keepdim: b
     """The gradient of a variance: twice the distance from the mean, over the corrected count."""
     axes = reduced_axes(input, dim)
     freedom = reduced_count(input, dim) - correction
-    factor = 2 / freedom if freedom else np.nan
+    factor = 2 / freedom if freedom else np.inf
     values = widened(input)
     total = add_up(values, axes, True, dtype=np.complex128 if values.dtype.kind == "c" else np.float64)
     mean = total / np.asarray(reduced_count(input, dim), np.float64)
     wide = grad if keepdim or not input.ndim else np.expand_dims(grad, axes)
+    if freedom <= 0 and is_whole(input, dim):
+        return cast_array(wide * np.where(values == mean, np.nan, np.inf), input.dtype)
     return cast_array(wide * factor * (values - cast_array(mean, input.dtype)), input.dtype)
 
 
