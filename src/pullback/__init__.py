@@ -84,8 +84,9 @@ chalf, cfloat, cdouble = complex32, complex64, complex128
 _MODULES = set(
     "amp autograd backends cuda distributions distributed fft func functional jit library linalg masked "
     "multiprocessing mps nn optim overrides profiler random return_types serialization signal sparse special testing types "
-    "utils version xpu onnx cpu compiler hub package export fx quantization _C _dynamo _tensor _utils "
-    "accelerator futures nested quasirandom storage __future__ __config__".split()
+    "utils version xpu onnx cpu compiler hub package export fx quantization _C _dynamo _functorch "
+    "_higher_order_ops _inductor _logging _tensor _utils accelerator futures nested quasirandom storage "
+    "__future__ __config__".split()
 )
 # Names that are found in neither functions/ nor creation.py.
 _ELSEWHERE = {

@@ -8,6 +8,10 @@ RuntimeError
     ViewModificationError      an in-place operation on a view that forbids it
     NoGradientError            backward from a tensor without history, or an unused input
     AnomalyError               a NaN that anomaly mode found
+    CompileError               a function, or what compile was asked for
+      Unsupported              fullgraph=True, and the function cannot be one program
+      InvalidBackend           there is no backend of this name
+      BackendCompilerFailed    a backend of the user's raised
   LinAlgError                  a matrix that a factorization or a solver cannot take
   OutOfMemoryError             a device has no memory left
     AllocationError            no memory for a result; a MemoryError too
@@ -73,6 +77,24 @@ class UnansweredError(TypeError):
 
 class AnomalyError(AutogradError):
     """Anomaly mode found a NaN in a gradient."""
+
+
+class CompileError(AutogradError):
+    """What compile was asked for cannot be done: `torch._dynamo.exc.TorchDynamoException`."""
+
+
+class Unsupported(CompileError):
+    """`fullgraph=True` was asked for, and the function cannot be one program."""
+
+
+class InvalidBackend(CompileError):
+    """There is no backend of this name."""
+
+
+class BackendCompilerFailed(CompileError):
+    """A backend of the user's raised: `inner_exception`."""
+
+    inner_exception: Exception | None = None
 
 
 def graph_freed(node_name: str, places: str = "") -> GraphFreedError:

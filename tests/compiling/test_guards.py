@@ -14,7 +14,7 @@ import pytest
 
 import pullback
 from pullback import nn
-from pullback.compiling.compiled_function import CompileError
+from pullback.errors import Unsupported
 from tests.compiling.comparison import CALLS, F, skipped, weights
 
 
@@ -80,7 +80,7 @@ def test_fullgraph_raises_with_line_and_remedy() -> None:
     def choose(x: Any) -> Any:
         return x if x.sum() > 0 else -x
 
-    with pytest.raises(CompileError, match=r"decides a branch, at .*test_guards.py:\d+ .*torch.where"):
+    with pytest.raises(Unsupported, match=r"decides a branch, at .*test_guards.py:\d+ .*torch.where"):
         pullback.compile(choose, fullgraph=True)(pullback.ones(2))
 
 

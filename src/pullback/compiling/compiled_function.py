@@ -38,10 +38,11 @@ from pullback.compiling.program import replay
 from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import Segmented
 from pullback.compiling.stances import Stance
+from pullback.compiling.statistics import call_inside, count_break, count_program, outside, tell_recompile
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
 from pullback.compiling.templates import Templates, layout_of
-from pullback.errors import AutogradError
+from pullback.errors import Unsupported
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
 from pullback.modes.source_lines import PACKAGE, SourceLine, enter_module, is_hidden, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
@@ -57,6 +58,15 @@ ENTRIES = 4
 """How many programs one kind of arguments has, for different surroundings and conditions on numbers."""
 KINDS = 16
 """How many kinds of arguments are recorded; others run eagerly."""
+
+
+class Limits:
+    """What the process asks for."""
+
+    wanted = 0
+    """At least so many kinds of arguments are recorded."""
+
+
 INSTANCES = 64
 """How many kinds of arguments have programs that a template wrote down; the oldest go. See Note [Templates]."""
 
@@ -80,14 +90,22 @@ def disabled(function: Callable[..., Any], reason: str | None = None) -> Callabl
             recorder.stop(
                 reason or f"{getattr(function, '__name__', 'a function')} is kept out of programs by disable()"
             )
-        return function(*args, **kwargs)
+        with outside():
+            return function(*args, **kwargs)
 
     run.is_disabled = True  # type: ignore[attr-defined]  # compile leaves it as it is
     return run
 
 
-class CompileError(AutogradError):
-    """What `fullgraph=True` raises where a function cannot be one program."""
+class BreakErrors:
+    """Whether functions that cannot be one program raise, whatever `fullgraph` says."""
+
+    wanted: bool | None = None
+
+
+def _bind(function: Callable[..., Any], instance: Any) -> MethodType:
+    """A method, which pickle cannot name."""
+    return MethodType(function, instance)
 
 
 class Kind:
@@ -156,11 +174,15 @@ class CompiledFunction:
     def __reduce__(self) -> Any:
         function = self.function
         if isinstance(function, MethodType):  # its name would lead to this object again
-            return MethodType, (function.__func__, function.__self__)
+            return _bind, (function.__func__, function.__self__)
         return CompiledFunction, (function,)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
+
+    @property
+    def _torchdynamo_orig_callable(self) -> Callable[..., Any]:
+        return self.function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_recorder() is not None:  # it is part of what is recorded
@@ -170,7 +192,7 @@ class CompiledFunction:
             return self.function(*args, **kwargs)
         segments = self.segments
         if segments is not None:
-            return segments.run(*args, **kwargs)
+            return call_inside(segments.run, args, kwargs)
         leaves: list[Any] = []
         try:
             key = self._key(args, kwargs, leaves)
@@ -180,9 +202,9 @@ class CompiledFunction:
                     return self._run_unless_refused(args, kwargs)
                 kind = self._new_kind(key, args, kwargs, leaves)
         except TypeError:  # an argument that is not hashable
-            return self.function(*args, **kwargs)
+            return call_inside(self.function, args, kwargs)
         if kind is None or kind.is_eager:
-            return self.function(*args, **kwargs)
+            return call_inside(self.function, args, kwargs)
         for entry in kind.entries:
             ready = entry.match(leaves)
             if ready is not None:
@@ -190,17 +212,17 @@ class CompiledFunction:
                 if self.backend is not None:
                     return self._run_custom(kind, entry, leaves, args, kwargs, *ready)
                 if self.check:
-                    return run_checked(entry, leaves, args, kwargs)
+                    return call_inside(run_checked, (entry, leaves, args, kwargs), {})
                 return entry.run(leaves, args, kwargs, *ready)
         if stance is not None:
             return self._run_unless_refused(args, kwargs)
         with waiting(f"compiling {_told_name(self.function)}"):
-            return self._record(kind, leaves, args, kwargs)
+            return call_inside(self._record, (kind, leaves, args, kwargs), {})
 
     def _run_unless_refused(self, args: Any, kwargs: Any) -> Any:
         """Run a call that would have to be compiled as it is, or refuse it, as the stance says."""
         if Stance.other != "fail_on_recompile":
-            return self.function(*args, **kwargs)
+            return call_inside(self.function, args, kwargs)
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         place = "" if code is None else f" filename: {code.co_filename!r}, line number: {code.co_firstlineno},"
         raise RuntimeError(
@@ -256,14 +278,17 @@ class CompiledFunction:
                     del self.kinds[oldest]
             elif self.templates.is_just_beyond(without_sizes(key), leaves):
                 return None
-            if made.is_instance or len(self.kinds) - len(instances) < KINDS:
+            limit = max(KINDS, Limits.wanted)
+            if made.is_instance or len(self.kinds) - len(instances) < limit:
+                if self.kinds:
+                    tell_recompile(_told_name(self.function), len(self.kinds) + 1)
                 self.kinds[key] = made
                 return made
         if not self._told:
             self._told = True
             name = getattr(self.function, "__qualname__", type(self.function).__name__)
             warn_user(
-                f"torch.compile hit recompile_limit ({KINDS}): {name} was called with more kinds of arguments than that "
+                f"torch.compile hit recompile_limit ({limit}): {name} was called with more kinds of arguments than that "
                 "(shapes, strides, dtypes, whole numbers, texts, objects), and runs eagerly for further ones. Pad to a few "
                 "sizes, or keep what changes out of the arguments."
             )
@@ -331,7 +356,9 @@ class CompiledFunction:
             self._fix(flatten((args, kwargs), []), kind.free, leaves)
         elif made.stops:
             kind.stops = made.stops
-            if self.fullgraph:
+            for stop in made.stops:
+                count_break(_told_name(self.function), stop)
+            if self.fullgraph if BreakErrors.wanted is None else BreakErrors.wanted:
                 raise _not_one_program(made.stops)
             self._stopped += 1
             if text is not None and (
@@ -364,16 +391,17 @@ class CompiledFunction:
             kind.is_eager, kind.stops = True, [Stop(str(error), None)]
             return made.result
         kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
+        count_program(len(made.program.calls))
         return made.result
 
     def _run_custom(
         self, kind: Kind, entry: Any, leaves: Any, args: Any, kwargs: Any, tensors: Any, arrays: Any
     ) -> Any:
         try:
-            return entry.run(leaves, args, kwargs, tensors, arrays)
+            return call_inside(entry.run, (leaves, args, kwargs, tensors, arrays), {})
         except CannotTrace as error:
             kind.is_eager, kind.stops = True, [Stop(str(error), None)]
-            return self.function(*args, **kwargs)
+            return call_inside(self.function, args, kwargs)
 
     def _learn(self, kind: Kind, made: Capture, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """Make a program of a recording that nothing stopped, if it is the second like it; gives the call's result."""
@@ -403,6 +431,7 @@ class CompiledFunction:
             result = entry.result_of(made, leaves, args, kwargs)
         if is_known and entry is not None:
             entry.recorded_as = now
+            count_program(entry.calls)
             kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
             kind.attempts = 0
         elif is_template:
@@ -626,8 +655,8 @@ def _modes() -> Any:
     return (state["grad_mode"], state["inference_mode"])
 
 
-def _not_one_program(stops: list[Stop]) -> CompileError:
-    return CompileError(
+def _not_one_program(stops: list[Stop]) -> Unsupported:
+    return Unsupported(
         f"torch.compile with fullgraph=True: the function cannot be one graph, because {stops[0].describe()}. Move this "
         "out of the function, use tensor operations instead (torch.where for a branch on values), or leave "
         "fullgraph=False: the function is then cut there, and its pieces are compiled."

@@ -15,7 +15,7 @@ from pullback.compiling.capture import Capture
 from pullback.compiling.matching import Matching
 from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.creation import arange
-from pullback.errors import AutogradError
+from pullback.errors import BackendCompilerFailed
 from pullback.fx.experimental.proxy_tensor import trace_leaves
 from pullback.fx.graph_module import GraphModule
 from pullback.tensor.tensor import Tensor
@@ -27,10 +27,6 @@ Backend = Callable[[GraphModule, list[Tensor]], Callable[..., Any]]
 
 class CannotTrace(Exception):
     """Why a function is not handed to a backend."""
-
-
-class BackendCompilerFailed(AutogradError):
-    """What a backend raised."""
 
 
 class BackendEntry:
@@ -83,7 +79,9 @@ class BackendEntry:
         except Exception as error:
             inner = getattr(self._backend, "func", self._backend)
             name = getattr(inner, "__name__", type(inner).__name__)
-            raise BackendCompilerFailed(f"backend={name!r} raised:\n{type(error).__name__}: {error}") from error
+            failed = BackendCompilerFailed(f"backend={name!r} raised:\n{type(error).__name__}: {error}")
+            failed.inner_exception = error
+            raise failed from error
 
     def _undone(self, run: Callable[[], Any], tensors: list[Any]) -> Any:
         state, before = random_states(), [tensors[place]._array.copy() for place in self._written]

@@ -16,6 +16,7 @@ from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
 from pullback.compiling.program import Program, Runner, Value, replay
 from pullback.compiling.random_streams import random_states, set_random_states
+from pullback.compiling.statistics import call_inside
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
 from pullback.graph.node import Node, new_node, next_sequence_nr
@@ -149,7 +150,7 @@ class Entry:
         except Exception:
             if state is not None:
                 set_random_states(state)
-            return self.function(*args, **kwargs)  # which raises what eager execution raises
+            return call_inside(self.function, args, kwargs)  # which raises what eager execution raises
         for update in self.updates:
             update.run(arrays, outputs)
         for place, count in self.versions:
@@ -317,7 +318,7 @@ class _Again:
             set_random_states(self.state)
         try:
             with enable_grad():
-                result = self.entry.function(*self.args, **self.kwargs)
+                result = call_inside(self.entry.function, self.args, self.kwargs)
         finally:
             if self.entry.draws:
                 set_random_states(now)

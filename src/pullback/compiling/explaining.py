@@ -6,6 +6,7 @@ import html
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from pullback.compiling.function_text import CannotSplit
 from pullback.compiling.kernel_times import KernelList, timed_kernel_lists, timed_kernel_lists_of_piece
 from pullback.compiling.program import Program, Value
 from pullback.compiling.recorder import Stop
+from pullback.compiling.statistics import call_inside, counters
 from pullback.compiling.structure import flatten
 
 
@@ -44,8 +46,10 @@ class Explanation:
         recompilations: Sequence[str] = (),
         kernels: Sequence[KernelList] = (),
         name: str = "a function",
+        trace: Callable[[], list[Any]] = list,
     ) -> None:
         self.name = name
+        self._trace = trace
         self.kernels = kernels
         """What the programs consist of: for each a title and its kernels, with text and seconds where they are known."""
         self.recompilations = recompilations
@@ -88,6 +92,26 @@ class Explanation:
         """The first line of the report."""
         return self._programs().splitlines()[0]
 
+    @cached_property
+    def graphs(self) -> list[Any]:
+        """The operations of each piece as an `fx.GraphModule`. The function runs again when they are asked for."""
+        return self._trace()
+
+    @property
+    def ops_per_graph(self) -> list[list[Any]]:
+        """The operations of each graph."""
+        return [[node.target for node in graph.graph.nodes if node.op.startswith("call")] for graph in self.graphs]
+
+    @property
+    def out_guards(self) -> list[str]:
+        """What is compared before Python is skipped: the inputs of the program, in words."""
+        return [] if self.entry is None else [str(given.value) for given in self.entry.inputs]
+
+    @property
+    def compile_times(self) -> str:
+        """How many programs were made so far."""
+        return ", ".join(f"{name} {number}" for name, number in sorted(counters["stats"].items()))
+
     @property
     def kept(self) -> list[str]:
         """The arrays that a program keeps for its backward."""
@@ -121,7 +145,8 @@ def explain(function: Any) -> Callable[..., Explanation]:
 
     def explain_call(*args: Any, **kwargs: Any) -> Explanation:
         text = text_of(wanted)
-        made = capture(wanted, args, kwargs, None if text is None else text.__code__, with_spots=True)
+        code = None if text is None else text.__code__
+        made = call_inside(capture, (wanted, args, kwargs, code), {"with_spots": True})
         if made is None:
             raise RuntimeError("explain: another call is being recorded at the same time. Call it again.")
         entry = None if made.stops else Entry(made, wanted, build)
@@ -132,9 +157,28 @@ def explain(function: Any) -> Callable[..., Explanation]:
         kernels = _piece_kernels(function) if entry is None else timed_kernel_lists(entry, leaves)
         made.release()
         name = getattr(wanted, "__qualname__", type(wanted).__name__)
-        return Explanation(made.stops, entry, segments, _recompilations(function), kernels, name)
+        return Explanation(
+            made.stops, entry, segments, _recompilations(function), kernels, name, lambda: _graphs(wanted, args, kwargs)
+        )
 
     return explain_call
+
+
+def _graphs(function: Any, args: Any, kwargs: Any) -> list[Any]:
+    """The graphs that a backend gets of a call and of those after it."""
+    graphs: list[Any] = []
+
+    def keep(graph: Any, examples: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    compiled = CompiledFunction(function, backend=keep)
+    for _ in range(3):  # a function that breaks is cut in its second call
+        graphs.clear()
+        compiled(*args, **kwargs)
+        if graphs:
+            break
+    return graphs
 
 
 def _piece_kernels(function: Any) -> list[KernelList]:

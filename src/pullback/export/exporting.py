@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,24 @@ def export(
     given = dict(kwargs or {})
     names, values = [*_names_of(mod, args), *given], [*args, *given.values()]
     made = _Exporting(mod, args, given, names)
-    return made.run(Ranges(dynamic_shapes, names, values))
+    ranges = Ranges(dynamic_shapes, names, values)
+    _now.depth += 1
+    try:
+        return made.run(ranges)
+    finally:
+        _now.depth -= 1
+
+
+class _Now(threading.local):
+    depth = 0
+
+
+_now = _Now()
+
+
+def is_exporting() -> bool:
+    """Whether this thread exports a module."""
+    return _now.depth > 0
 
 
 def _names_of(mod: Module, args: tuple[Any, ...]) -> list[str]:

@@ -10,8 +10,13 @@ from pullback.modes.switches import process
 __all__ = ["set_logs"]
 
 
-def set_logs(*, autograd: int | None = None, **others: Any) -> None:
-    """Log each node that backward runs, at DEBUG level of the logger `pullback.autograd`; other logs are accepted.
+def set_logs(
+    *, autograd: int | None = None, graph_breaks: bool = False, recompiles: bool = False, **others: Any
+) -> None:
+    """Log each node that backward runs (`autograd`, a level), what ends programs, and what makes new ones needed.
+
+    The loggers are `pullback.autograd`, `pullback.compile.graph_breaks` and `pullback.compile.recompiles`, at DEBUG level.
+    Other logs are accepted.
 
     >>> import logging
     >>> set_logs(autograd=logging.WARNING)
@@ -20,5 +25,16 @@ def set_logs(*, autograd: int | None = None, **others: Any) -> None:
     level = logging.WARNING if autograd is None else autograd
     logger.setLevel(level)
     process.log_nodes = level <= logging.DEBUG
-    if process.log_nodes and not logger.handlers and not logging.getLogger().handlers:
+    if process.log_nodes:
+        _show(logger)
+    for name, wanted in (("graph_breaks", graph_breaks), ("recompiles", recompiles)):
+        of_compile = logging.getLogger(f"pullback.compile.{name}")
+        of_compile.setLevel(logging.DEBUG if wanted else logging.WARNING)
+        if wanted:
+            _show(of_compile)
+
+
+def _show(logger: logging.Logger) -> None:
+    """Write a log to the error stream where the program has set up none."""
+    if not logger.handlers and not logging.getLogger().handlers:
         logger.addHandler(logging.StreamHandler())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from pullback.nn.modules.module import Module
 
@@ -10,7 +11,7 @@ __all__ = ["OptimizedModule"]
 
 
 class OptimizedModule(Module):
-    """A module whose call is compiled. It holds the module itself, `_orig_mod`, and answers for it otherwise.
+    """A module whose call is compiled, or wrapped otherwise. It holds the module, `_orig_mod`, and answers for it.
 
     >>> import pullback
     >>> layer = pullback.compile(pullback.nn.Linear(2, 1))
@@ -18,9 +19,12 @@ class OptimizedModule(Module):
     ('OptimizedModule', 2, ['_orig_mod.weight', '_orig_mod.bias'])
     """
 
-    def __init__(self, mod: Module, **options: Any) -> None:
+    def __init__(
+        self, mod: Module, wrap: Callable[[Any], Any] | Literal["compile"] | None = "compile", **options: Any
+    ) -> None:
         super().__init__()
         self._orig_mod = mod
+        self.__dict__["_wrap"] = wrap
         self.__dict__["_options"] = options
         self.__dict__["training"] = mod.training
         self._compile()
@@ -28,7 +32,9 @@ class OptimizedModule(Module):
     def _compile(self) -> None:
         from pullback.compiling.compiled_function import CompiledFunction  # lazy: above this layer
 
-        self.__dict__["forward"] = CompiledFunction(self._orig_mod.__call__, **self._options)
+        call, wrap = self._orig_mod.__call__, self.__dict__["_wrap"]
+        made = call if wrap is None else wrap(call) if callable(wrap) else CompiledFunction(call, **self._options)
+        self.__dict__["forward"] = made
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":

@@ -1,0 +1,1 @@
+"""The backends that `compile(backend=...)` knows by name."""
