@@ -319,7 +319,7 @@ def test_options_of_pytorch_are_taken_and_wrong_ones_refused() -> None:
         pullback.compile(lambda x: x, mode="fast")
     with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
         pullback.compile(lambda x: x, mode="default", options={})
-    with pytest.raises(ValueError, match="Invalid backend: 'nothing'"):
+    with pytest.raises(RuntimeError, match="Invalid backend: 'nothing'"):
         pullback.compile(lambda x: x, backend="nothing")
     with pytest.raises(AssertionError, match="A callable function is expected"):
         pullback.compile(3)

@@ -14,6 +14,7 @@ from pullback.compiling.backward_recording import record_backward
 from pullback.compiling.capture import Capture, version_of
 from pullback.compiling.collecting import not_collecting
 from pullback.compiling.effects import watching_calls
+from pullback.compiling.followed_values import release_followed, without_followed
 from pullback.compiling.kernel_names import following_sizes, recording_kernels, stopping_at_methods, watching_streams
 from pullback.compiling.new_tensors import NewTensors
 from pullback.compiling.number_flow import NumberWatch
@@ -22,7 +23,7 @@ from pullback.compiling.optimizer_updates import recording_updates
 from pullback.compiling.program import Number, Value
 from pullback.compiling.random_streams import random_states
 from pullback.compiling.recorder import Recorder, Stop
-from pullback.compiling.results import ATOMS, Results, without_followed
+from pullback.compiling.results import ATOMS, Results
 from pullback.compiling.structure import flatten, unflatten, with_leaves
 from pullback.compiling.surroundings import Surroundings
 from pullback.compiling.traced_inputs import TracedInputs
@@ -120,6 +121,10 @@ class _Capturing:
                     record_backward(made, recorder, inputs)
                 except Exception as error:  # the call itself went well: its result is given, eagerly
                     recorder.stop(f"what was recorded cannot be described ({type(error).__name__}: {error})")
+        except BaseException:
+            recorder.close()
+            self._release_followed()
+            raise
         finally:
             recorder.close()
         made.cut_off = self._cut_off([cut for cut in cuts() if cut[:3] not in cuts_before])
@@ -187,6 +192,14 @@ class _Capturing:
         except Exception as error:  # the call itself went well: its result is given, eagerly
             recorder.stop(f"what was recorded cannot be described ({type(error).__name__}: {error})")
             made.stops, made.breaks = recorder.stops, recorder.breaks
+        if made.stops:
+            self._release_followed(made.result)
+
+    def _release_followed(self, *results: Any) -> None:
+        """Let what outlives the call hold Python's own numbers."""
+        recorder = self.recorder
+        if recorder.numbers or recorder.sizes.seen or recorder.followed.is_used:
+            release_followed(self.surroundings.places, [*self.args, *self.kwargs.values(), *results])
 
     def _give_back(self) -> None:
         """Let the result, and the `.grad`s of inputs, hold plain arrays and Python's own numbers."""
@@ -197,7 +210,7 @@ class _Capturing:
             if isinstance(leaf, TensorBase):
                 leaf._array = plain(leaf._array)
         if any(type(leaf) in (ReadNumber, TracedNumber, TracedInt, Size) for leaf in leaves):
-            leaves = [float(leaf) if type(leaf) is ReadNumber else without_followed(leaf) for leaf in leaves]
+            leaves = [without_followed(leaf) for leaf in leaves]
             made.result = unflatten(made.structure, iter(leaves))
         for given in made.inputs:
             if given.tensor._grad is not None and is_traced(given.tensor._grad._array):

@@ -63,9 +63,12 @@ class Numbers:
         self.is_read = False
         """Whether Python used a value itself."""
         self.is_open = True
+        self.is_used = False
+        """Whether there is a number that is followed."""
 
     def trace(self, value: Any, expression: Expression) -> Any:
         """A number that is followed."""
+        self.is_used = True
         made: Any = int.__new__(TracedInt, value) if type(value) is int else float.__new__(TracedNumber, value)
         made._expression, made._numbers = expression, self
         return made

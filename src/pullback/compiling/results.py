@@ -11,7 +11,8 @@ from pullback.backend.device import device
 from pullback.backend.dtype import dtype
 from pullback.backend.traced_array import ReadNumber, is_traced
 from pullback.compiling.capture import Capture, Grad, Output, version_of
-from pullback.compiling.numbers import TracedInt, TracedNumber, plain_number
+from pullback.compiling.followed_values import without_followed
+from pullback.compiling.numbers import TracedInt, TracedNumber
 from pullback.compiling.program import Value
 from pullback.compiling.recorder import Recorder
 from pullback.compiling.structure import flatten
@@ -194,13 +195,6 @@ def _creation_now(source: Any) -> int:
 
 def _base_of(tensor: Any) -> Any:
     return tensor if tensor._base is None else tensor._base
-
-
-def without_followed(leaf: Any) -> Any:
-    """A leaf of a result with Python's own numbers."""
-    if type(leaf) is Size:
-        return tuple.__new__(Size, [plain_number(size) for size in leaf])
-    return plain_number(leaf)
 
 
 def _count_containers(structure: Any) -> int:
