@@ -197,7 +197,7 @@ def test_a_probe_for_a_missing_name_says_no(module: str, name: str) -> None:
 
 
 def test_a_probe_for_a_missing_module_says_no() -> None:
-    program = "try:\n    import torch._inductor\nexcept ImportError:\n    print('provided for')"
+    program = "try:\n    import torch._lazy\nexcept ImportError:\n    print('provided for')"
     assert run_as_torch(program) == "provided for"
 
 

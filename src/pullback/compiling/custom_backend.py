@@ -8,7 +8,7 @@ gradients than the function does is not used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pullback.autograd import grad
 from pullback.compiling.capture import Capture
@@ -16,13 +16,13 @@ from pullback.compiling.matching import Matching
 from pullback.compiling.random_streams import random_states, set_random_states
 from pullback.creation import arange
 from pullback.errors import BackendCompilerFailed
-from pullback.fx.experimental.proxy_tensor import trace_leaves
-from pullback.fx.graph_module import GraphModule
 from pullback.tensor.tensor import Tensor
-from pullback.testing import assert_close
 from pullback.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-Backend = Callable[[GraphModule, list[Tensor]], Callable[..., Any]]
+if TYPE_CHECKING:
+    from pullback.fx.graph_module import GraphModule
+
+Backend = Callable[["GraphModule", list[Tensor]], Callable[..., Any]]
 
 
 class CannotTrace(Exception):
@@ -60,6 +60,8 @@ class BackendEntry:
 
     def make(self, args: Any, kwargs: Any, tensors: list[Any]) -> None:
         """Trace the function and call the backend. What running the function does to memory is undone."""
+        from pullback.fx.experimental.proxy_tensor import trace_leaves  # lazy: half of what compile loads otherwise
+        from pullback.testing import assert_close
 
         def call(_: Any = None) -> Any:
             return self._function(*args, **kwargs)

@@ -19,9 +19,11 @@ from pullback.compiling.explanation_page import page
 from pullback.compiling.function_text import CannotSplit
 from pullback.compiling.kernel_times import KernelList, timed_kernel_lists, timed_kernel_lists_of_piece
 from pullback.compiling.program import Program, Value
+from pullback.compiling.program_graph import graph_of
 from pullback.compiling.recorder import Stop
 from pullback.compiling.statistics import call_inside, counters
 from pullback.compiling.structure import flatten
+from pullback.fx.graph_module import GraphModule
 
 
 class Segment(NamedTuple):
@@ -96,6 +98,17 @@ class Explanation:
     def graphs(self) -> list[Any]:
         """The operations of each piece as an `fx.GraphModule`. The function runs again when they are asked for."""
         return self._trace()
+
+    @cached_property
+    def forward_program(self) -> GraphModule | None:
+        """The kernels of a function that is one program, as an `fx.GraphModule` of arrays; None of one that is not."""
+        return None if self.entry is None else graph_of(self.entry.forward_program)
+
+    @cached_property
+    def backward_program(self) -> GraphModule | None:
+        """Those of its backward: the inputs are what was kept, and the gradients."""
+        has_none = self.entry is None or self.entry.backward_program is None
+        return None if has_none else graph_of(self.entry.backward_program)  # type: ignore[union-attr,arg-type]  # asked
 
     @property
     def ops_per_graph(self) -> list[list[Any]]:

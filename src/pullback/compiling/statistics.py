@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pullback.compiling.recorder import Stop
-from pullback.pytorch._dynamo.utils import counters
+from pullback.modes.compile_counters import counters
 
 __all__ = ["call_inside", "count_break", "count_program", "counters", "is_inside", "outside", "tell_recompile"]
 

@@ -70,7 +70,7 @@ class CodeGen:
         return outputs
 
     def _gen_python_code(self, nodes: Any, root_module: str, namespace: Namespace, **options: Any) -> PythonCode:
-        writer = _Writer(root_module, namespace)
+        writer = _Writer(root_module, namespace, tells_forms=options.get("verbose", False))
         writer.note_last_uses(list(nodes))
         for node in nodes:
             writer.write(node, self)
@@ -92,8 +92,9 @@ def _modules() -> dict[str, Any]:
 class _Writer:
     """The lines of one function."""
 
-    def __init__(self, root_module: str, namespace: Namespace) -> None:
+    def __init__(self, root_module: str, namespace: Namespace, *, tells_forms: bool = False) -> None:
         self.root = root_module
+        self._tells_forms = tells_forms
         self.namespace = namespace
         self.body: list[str] = []
         self.parameters: list[str] = []
@@ -134,6 +135,9 @@ class _Writer:
             self.body.append(f"{node!r} = {raw}\n")
 
     def _typed(self, node: Node) -> str:
+        form = form_of(node) if self._tells_forms else ""
+        if form:
+            return f': "{form}"'
         return "" if node.type is None else f" : {self._annotation(node.type)}"
 
     def _annotation(self, kind: Any) -> str:
@@ -226,6 +230,27 @@ def _is_found(name: str) -> bool:
         if place is None:
             return False
     return True
+
+
+_SHORT = {"bool": "b8", "bfloat16": "bf16", "complex": "c", "float": "f", "uint": "u", "int": "i"}
+
+
+def form_of(node: Node) -> str:
+    """The dtype and the sizes of a node's tensor, if its meta knows them.
+
+    >>> import pullback
+    >>> from pullback.fx.experimental.proxy_tensor import make_fx
+    >>> graph = make_fx(lambda x: x > 0)(pullback.ones(2, 3)).graph
+    >>> [form_of(node) for node in graph.nodes]
+    ['f32[2, 3]', 'b8[2, 3]', '']
+    """
+    known = node.meta.get("val", node.meta.get("tensor_meta"))
+    dtype, shape = getattr(known, "dtype", None), getattr(known, "shape", None)
+    if dtype is None or shape is None:
+        return ""
+    name = str(dtype).rpartition(".")[2]
+    kind = next((kind for kind in _SHORT if name.startswith(kind)), name)
+    return f"{_SHORT.get(kind, kind)}{name.removeprefix(kind)}[{', '.join(map(str, shape))}]"
 
 
 class _Written:

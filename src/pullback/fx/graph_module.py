@@ -204,9 +204,10 @@ class GraphModule(Module):
             self.delete_submodule(name)
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """The text of forward as that of a class."""
+        """The text of forward as that of a class, with dtypes and sizes where nodes know them."""
         name = type(self).__name__
-        inner = self.code.strip("\n ").replace("\n", "\n    ")
+        told = self._graph.python_code(root_module="self", verbose=True).src
+        inner = told.strip("\n ").replace("\n", "\n    ")
         text = f"class {name}(torch.nn.Module):\n    {inner}\n"
         if print_output:
             print(text)

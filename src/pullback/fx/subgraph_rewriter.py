@@ -100,27 +100,33 @@ def replace_pattern_with_filters(
     """As `replace_pattern`, for the matches that all filters accept."""
     wanted = _as_graph(pattern)
     replaced: list[ReplacedPatterns] = []
+    gone: dict[Node, Any] = {}
     for match in _Matcher(wanted).match(gm.graph):
         if not all(accept(match, gm.graph, wanted) for accept in match_filters or []):
             continue
         graph = (
             _as_graph(replacement) if replacement_callback is None else replacement_callback(match, gm.graph, wanted)
         )
-        replaced.append(_replace(gm, wanted, graph, match))
+        replaced.append(_replace(gm, wanted, graph, match, gone))
     gm.recompile()
     if isinstance(replacement, GraphModule):
         _copy_missing(gm, replacement)
     return replaced
 
 
-def _replace(gm: GraphModule, pattern: Graph, replacement: Graph, match: Match) -> ReplacedPatterns:
-    inputs = [match.nodes_map[n] for n in pattern.nodes if n.op == "placeholder" and n in match.nodes_map]
+def _replace(
+    gm: GraphModule, pattern: Graph, replacement: Graph, match: Match, gone: dict[Node, Any]
+) -> ReplacedPatterns:
+    """Put a replacement in the place of a match. `gone` are results of former matches, with what stands for them."""
+    found = [match.nodes_map[n] for n in pattern.nodes if n.op == "placeholder" and n in match.nodes_map]
+    inputs = [gone.get(node, node) if isinstance(node, Node) else node for node in found]
     values: dict[Node, Any] = dict(zip([n for n in replacement.nodes if n.op == "placeholder"], inputs, strict=False))
     known = set(values)
     with gm.graph.inserting_before(match.anchor):
         result = gm.graph.graph_copy(replacement, values)
     made = [value for node, value in values.items() if node not in known]
     match.anchor.replace_all_uses_with(result)
+    gone[match.anchor] = result
     for node in reversed(pattern.nodes):
         if node.op not in ("placeholder", "output") and node in match.nodes_map:
             gm.graph.erase_node(match.nodes_map[node])

@@ -1,12 +1,10 @@
 """What compile counted: `counters`, and how often it ran."""
 
-from collections import Counter, defaultdict
 from typing import Any
 
-__all__ = ["compile_times", "counters"]
+from pullback.modes.compile_counters import counters
 
-counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
-"""PyTorch's names: `stats` (`unique_graphs`, `calls_captured`), `graph_break` by reason, `frames`."""
+__all__ = ["compile_times", "counters"]
 
 
 def compile_times(repr: str = "str", aggregate: bool = False) -> Any:
