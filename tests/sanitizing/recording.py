@@ -33,12 +33,9 @@ class Recorder:
         return getattr(self.extension, name)
 
     def bind(self, name: str, reference: Callable[..., Any], *parameters: Any) -> Callable[..., Any]:
-        """The kernel, with its calls noted."""
-        return self._noting(name, self.extension.bind(name, reference, *parameters), reference)
-
-    def bind_overwriting(self, name: str, reference: Callable[..., Any]) -> Callable[..., Any]:
-        """The overwriting form, with its calls noted."""
-        return self._noting(f"{name} (overwriting)", self.extension.bind_overwriting(name, reference), reference)
+        """The kernel or, as the last parameter says, its overwriting form, with its calls noted."""
+        kernel = self.extension.bind(name, reference, *parameters)
+        return self._noting(f"{name} (overwriting)" if parameters[-1] else name, kernel, reference)
 
     def _noting(self, name: str, kernel: Callable[..., Any], reference: Callable[..., Any]) -> Callable[..., Any]:
         if "overwriting" in name or name in self.extension.names():

@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.backend.blocks import BLOCK
 from pullback.facts import fact_of
-from pullback.native import extension, native, silent
+from pullback.native import native, overwriting_form
 from pullback.typing import Array, Scalar
 
 Overwriting = Callable[..., bool]
@@ -31,8 +31,7 @@ def overwriting(kernel: Any) -> Overwriting:
     name = kernel.__name__
     ufunc = fact_of(name, "ufunc")
     reference = _written.get(name) or (_by_kernel(kernel) if ufunc is None else _by_ufunc(getattr(np, ufunc)))
-    form: Overwriting = silent(reference) if extension is None else extension.bind_overwriting(name, reference)
-    return form
+    return overwriting_form(kernel, reference)
 
 
 def _of_kernel(function: Overwriting) -> Overwriting:

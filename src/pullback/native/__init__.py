@@ -31,7 +31,7 @@ from pullback.source_text import digest_of_syntax, digest_of_text
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-_INTERFACE = 3
+_INTERFACE = 4
 """Of the extension module: one of another number was compiled from other sources. See INTERFACE in module.c."""
 
 
@@ -78,8 +78,16 @@ def native(reference: _Function) -> _Function:
     """Replace a NumPy kernel by the compiled one of its name, where there is one."""
     if extension is None:
         return by_device(reference)
-    replaced: _Function = extension.bind(reference.__name__, reference, *_parameters(reference))
+    replaced: _Function = extension.bind(reference.__name__, reference, *_parameters(reference), False)
     return replaced
+
+
+def overwriting_form(kernel: Any, reference: _Function) -> _Function:
+    """The form of a compiled kernel that writes into its first argument, all others given by position."""
+    if extension is None:
+        return silent(reference)
+    form: _Function = extension.bind(kernel.__name__, reference, *_parameters(kernel), True)
+    return form
 
 
 def compiled_on_arrays(formula: _Function) -> _Function:

@@ -16,26 +16,6 @@
  */
 #include "rows.h"
 
-int place_arguments(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, PyObject *const *names,
-                    Py_ssize_t count, PyObject **slots)
-{
-    if (positional > count)
-        return 0;
-    for (Py_ssize_t i = 0; i < count; i++)
-        slots[i] = i < positional ? arguments[i] : NULL;
-    Py_ssize_t given = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-    for (Py_ssize_t k = 0; k < given; k++) {
-        PyObject *name = PyTuple_GET_ITEM(keywords, k);
-        Py_ssize_t i = positional;
-        while (i < count && names[i] != name)
-            i++;
-        if (i == count || slots[i])
-            return 0;
-        slots[i] = arguments[positional + k];
-    }
-    return 1;
-}
-
 INLINE int is_array_letter(char letter)
 {
     letter |= 'a' ^ 'A';

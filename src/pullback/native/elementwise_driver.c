@@ -62,19 +62,6 @@ typedef union {
     char bytes[PIECE * sizeof(double)];
 } Buffer;
 
-static int intern_names(const Elementwise *kernel)
-{
-    for (int i = 0; i < kernel->count; i++) {
-        kernel->names[i] = PyUnicode_InternFromString(kernel->parameters[i].name);
-        if (!kernel->names[i]) {
-            kernel->names[0] = NULL;
-            PyErr_Clear();
-            return 0;
-        }
-    }
-    return 1;
-}
-
 /* An operand that is one number: its value in the common type is stored when that type is known. */
 static int take_constant(Call *call, double value)
 {
@@ -150,37 +137,9 @@ static int take_text(Call *call, int index, PyObject *object)
     return call->given.texts[index] != NULL;
 }
 
-static int take_default(Call *call, const Parameter *parameter, int index)
+static int take_argument(Call *call, ParameterKind kind, int index, PyObject *object)
 {
-    if (!parameter->has_default)
-        return 0;
-    switch (parameter->kind) {
-    case NUMBER:
-        call->given.numbers[index] = parameter->number;
-        return 1;
-    case ARRAY_OR_NUMBER:
-        return take_constant(call, parameter->number);
-    case TEXT:
-        call->given.texts[index] = parameter->text;
-        return 1;
-    case OPTIONAL_NUMBER:
-        call->given.absent |= 1u << index;
-        return 1;
-    case OWNED:
-        return 1;
-    case OPTIONAL_ARRAY:
-        call->given.absent |= 1u << index;
-        return take_constant(call, 0.0);
-    default:
-        return 0;
-    }
-}
-
-static int take_argument(Call *call, const Parameter *parameter, int index, PyObject *object)
-{
-    if (!object)
-        return take_default(call, parameter, index);
-    switch (parameter->kind) {
+    switch (kind) {
     case MASK:
         return take_mask(call, object);
     case OPTIONAL_NUMBER:
@@ -196,25 +155,8 @@ static int take_argument(Call *call, const Parameter *parameter, int index, PyOb
         call->owned = object == Py_True;
         return 1;
     default:
-        return take_operand(call, parameter->kind, index, object);
+        return take_operand(call, kind, index, object);
     }
-}
-
-/* Read all arguments; 0 where one is not what the loops can take. */
-static int take_arguments(Call *call, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    const Elementwise *kernel = call->kernel;
-    PyObject *slots[MOST_PARAMETERS];
-    if (keywords || positional != kernel->count) {
-        if ((!kernel->names[0] && !intern_names(kernel)) ||
-            !place_arguments(arguments, positional, keywords, kernel->names, kernel->count, slots))
-            return 0;
-        arguments = slots;
-    }
-    for (int i = 0; i < kernel->count; i++)
-        if (!take_argument(call, &kernel->parameters[i], i, arguments[i]))
-            return 0;
-    return call->type >= 0;
 }
 
 static void store(char *target, double value, int type)
@@ -837,14 +779,13 @@ static int round_numbers(Call *call)
         if (!call->operands[k])
             call->constants[k] = rounded_number(call->kind, call->constants[k]);
     for (int i = 0; call->kernel->rounds_numbers && i < call->kernel->count; i++)
-        if (call->kernel->parameters[i].kind == NUMBER)
+        if (call->kernel->parameters[i] == NUMBER)
             call->given.numbers[i] = rounded_number(call->kind, call->given.numbers[i]);
     return call->lead != NULL;
 }
 
 /* Read the arguments and choose a variant; NULL for none. */
-static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject *const *arguments,
-                                 Py_ssize_t positional, PyObject *keywords)
+static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject *const *slots)
 {
     call->kernel = kernel;
     call->given.absent = 0;
@@ -853,7 +794,10 @@ static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject
     call->kind = NO_FLOAT;
     call->lead = NULL;
     call->owned = 0;
-    if (!take_arguments(call, arguments, positional, keywords))
+    for (int i = 0; i < kernel->count; i++)
+        if (!take_argument(call, kernel->parameters[i], i, slots[i]))
+            return NULL;
+    if (call->type < 0)
         return NULL;
     int chosen = kernel->choose ? kernel->choose(&call->given) : 0;
     if (chosen < 0 || (call->type == NPY_DOUBLE && !kernel->variants[chosen].of_double))
@@ -866,11 +810,10 @@ static const Variant *begin_call(Call *call, const Elementwise *kernel, PyObject
     return &kernel->variants[chosen];
 }
 
-PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
-                          PyObject *keywords)
+PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *slots)
 {
     Call call;
-    const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
+    const Variant *variant = begin_call(&call, kernel, slots);
     if (!variant)
         return DECLINE;
     npy_intp total = call.lead ? PyArray_SIZE(call.lead) : 1; /* NumPy's scalars alone make a 0-dim array */
@@ -896,29 +839,28 @@ static int is_readable_beside(PyArrayObject *array, PyArrayObject *target)
            data + PyArray_NBYTES(array) <= written || written + PyArray_NBYTES(target) <= data;
 }
 
-PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
-                                PyObject *keywords)
+PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *slots)
 {
-    if (positional < 1 || !PyArray_CheckExact(arguments[0]))
+    if (!PyArray_CheckExact(slots[0]))
         return DECLINE;
-    PyArrayObject *target = (PyArrayObject *)arguments[0];
+    PyArrayObject *target = (PyArrayObject *)slots[0];
     int ndim = PyArray_NDIM(target);
     npy_intp shape[MOST_DIMS];
     Call call;
     if (!PyArray_ISCARRAY(target) || ndim > MOST_DIMS)
         return DECLINE;
-    const Variant *variant = begin_call(&call, kernel, arguments, positional, keywords);
-    if (!variant || call.type != type_of(arguments[0]) || PyArray_NDIM(call.lead) != ndim || !broadcast(&call, shape))
+    const Variant *variant = begin_call(&call, kernel, slots);
+    if (!variant || call.type != type_of(slots[0]) || PyArray_NDIM(call.lead) != ndim || !broadcast(&call, shape))
         return DECLINE;
     for (int i = 0; i < ndim; i++)
         if (shape[i] != PyArray_DIM(target, i))
             return DECLINE;
     int needs_room = variant->twice; /* as where a further operand is the target too */
     for (int k = 0; k < call.count; k++) {
-        if (call.operands[k] && call.operands[k] != arguments[0] && !is_readable_beside(ARRAY(call.operands[k]), target))
+        if (call.operands[k] && call.operands[k] != slots[0] && !is_readable_beside(ARRAY(call.operands[k]), target))
             return DECLINE;
         needs_room |= k && call.operands[k] && PyArray_BYTES(ARRAY(call.operands[k])) == PyArray_BYTES(target);
     }
-    Py_XDECREF(run_walk_to(arguments[0], &call, variant, ndim, shape, needs_room));
+    Py_XDECREF(run_walk_to(slots[0], &call, variant, ndim, shape, needs_room));
     Py_RETURN_TRUE;
 }

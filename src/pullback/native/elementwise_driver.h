@@ -51,36 +51,26 @@ typedef enum {
 } ParameterKind;
 
 typedef struct {
-    const char *name;
-    ParameterKind kind;
-    int has_default;
-    double number; /* the default of a number; that of a string is `text`, of anything optional None */
-    const char *text;
-} Parameter;
-
-typedef struct {
     ElementwiseLoop of_float, of_double; /* no `of_double` where the reference serves float64 */
     ptrdiff_t share; /* how many elements are worth a thread */
     int twice;       /* whether the loop may go over the operands a second time, which none overwrites then */
 } Variant;
 
 typedef struct Elementwise {
-    const Parameter *parameters;
+    const ParameterKind *parameters;
     int count;
     const Variant *variants;
     int (*choose)(const Arguments *given); /* which variant; -1 for none; NULL if there is one only */
-    PyObject **names;                      /* room for the interned names of the parameters */
     int row_major;                         /* whether the result is, and not in the operands' order of dimensions */
     int rounds_numbers;                    /* whether numbers that meet floats of 16 bits are rounded to those first */
     int declines_halves;                   /* whether the result is not that of float32, rounded to 16 bits */
 } Elementwise;
 
-PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
-                          PyObject *keywords);
+/* `slots` has a value for every parameter. */
+PyObject *run_elementwise(const Elementwise *kernel, PyObject *const *slots);
 
 /* The same, written into the first argument: returns True. Declines where operands are not contiguous or overlap. */
-PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *arguments, Py_ssize_t positional,
-                                PyObject *keywords);
+PyObject *overwrite_elementwise(const Elementwise *kernel, PyObject *const *slots);
 
 /* What NumPy made of operands whose dimensions lie in different orders, in PyTorch's order: copied if it is another one.
  * Takes the reference to `result`. */
@@ -88,12 +78,9 @@ PyObject *in_operands_order(PyObject *result, PyObject *const *arguments, Py_ssi
 
 /* The description of the kernel whose parameters and variants stand above. */
 #define DESCRIBE(kernel, choice, order, rounding, steps)                                                              \
-    static PyObject *names_of_##kernel[MOST_PARAMETERS];                                                              \
     static const Elementwise description_of_##kernel = {                                                              \
         parameters_of_##kernel, sizeof parameters_of_##kernel / sizeof *parameters_of_##kernel,                       \
-        variants_of_##kernel,   choice,                                                                               \
-        names_of_##kernel,      order,                                                                                \
-        rounding,               steps,                                                                                \
+        variants_of_##kernel,   choice, order, rounding, steps,                                                       \
     };
 
 #endif

@@ -169,11 +169,6 @@ INLINE int read_number(PyObject *object, double *value)
     return 0;
 }
 
-/* Put the arguments into `slots`, in the order of `names` (interned strings, `count` of them); what is not given stays
- * NULL. 0 where there are too many or an unknown name: the reference then raises the right error. */
-int place_arguments(PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords, PyObject *const *names,
-                    Py_ssize_t count, PyObject **slots);
-
 #define MOST_SLOTS 24
 
 /* Call the function of an entry with `count` arguments if they are what it takes. */

@@ -91,21 +91,30 @@ static PyObject *call_on_device(Kernel *kernel, PyObject *array, PyObject *const
     return result;
 }
 
-/* Put a value for every parameter into `slots`; 0 where one is missing, or an argument is none of them. */
+/* Put a value for every parameter into `slots`, in their order; 0 where one is missing, or an argument is none of them: the
+ * reference then raises the right error. Names are interned. */
 static int place_by_name(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords,
                          PyObject **slots)
 {
-    PyObject **names = ((PyTupleObject *)kernel->names)->ob_item;
-    if (!place_arguments(arguments, positional, keywords, names, kernel->count, slots))
-        return 0;
+    PyObject *const *names = ((PyTupleObject *)kernel->names)->ob_item;
+    for (Py_ssize_t i = 0; i < kernel->count; i++)
+        slots[i] = i < positional ? arguments[i] : NULL;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); k++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, k);
+        Py_ssize_t i = positional;
+        while (i < kernel->count && names[i] != name)
+            i++;
+        if (i == kernel->count || slots[i])
+            return 0;
+        slots[i] = arguments[positional + k];
+    }
     for (Py_ssize_t i = positional; i < kernel->count; i++)
         if (!slots[i] && (slots[i] = PyTuple_GET_ITEM(kernel->defaults, i)) == Py_Ellipsis)
             return 0;
     return 1;
 }
 
-/* Call a kernel written by hand with a value for every parameter. */
-INLINE PyObject *call_placed(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
+INLINE PyObject *call_compiled(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
 {
     PyObject *slots[MOST_SLOTS];
     const KernelEntry *entry = kernel->entry;
@@ -123,16 +132,10 @@ INLINE PyObject *call_placed(const Kernel *kernel, PyObject *const *arguments, P
             slots[i] = i < positional ? arguments[i] : defaults[i];
         arguments = slots;
     }
+    if (entry->elementwise)
+        return kernel->overwrites ? overwrite_elementwise(entry->elementwise, arguments)
+                                  : run_elementwise(entry->elementwise, arguments);
     return entry->takes ? call_prepared(entry, arguments, kernel->count) : entry->function(arguments, entry);
-}
-
-INLINE PyObject *call_compiled(const Kernel *kernel, PyObject *const *arguments, Py_ssize_t positional, PyObject *keywords)
-{
-    const Elementwise *elementwise = kernel->entry->elementwise;
-    if (!elementwise)
-        return call_placed(kernel, arguments, positional, keywords);
-    return kernel->overwrites ? overwrite_elementwise(elementwise, arguments, positional, keywords)
-                              : run_elementwise(elementwise, arguments, positional, keywords);
 }
 
 /* NumPy's variable of what floating-point errors do, and its value for: nothing. See Note [Silent arithmetic]. */
@@ -197,14 +200,14 @@ static PyTypeObject KernelType = {
     .tp_repr = kernel_repr,
 };
 
-static Kernel *join(const KernelEntry *entry, PyObject *reference, PyObject *names, PyObject *defaults, int in_order)
+static PyObject *join(const KernelEntry *entry, PyObject *reference, int in_order)
 {
-    Kernel *kernel = new_wrapped(&KernelType, kernel_call, reference, names, defaults, NULL);
+    Kernel *kernel = new_wrapped(&KernelType, kernel_call, reference, NULL, NULL, NULL);
     if (kernel) {
         kernel->entry = entry;
         kernel->in_order = in_order;
     }
-    return kernel;
+    return (PyObject *)kernel;
 }
 
 static PyObject *bind(PyObject *module, PyObject *arguments)
@@ -212,45 +215,39 @@ static PyObject *bind(PyObject *module, PyObject *arguments)
     const char *name;
     PyObject *reference, *names, *defaults;
     Py_ssize_t positional;
-    if (!PyArg_ParseTuple(arguments, "sOO!nO!", &name, &reference, &PyTuple_Type, &names, &positional, &PyTuple_Type,
-                          &defaults))
+    int overwrites;
+    if (!PyArg_ParseTuple(arguments, "sOO!nO!p", &name, &reference, &PyTuple_Type, &names, &positional, &PyTuple_Type,
+                          &defaults, &overwrites))
         return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(names);
     const KernelEntry *entry = find_kernel(name);
-    if (count != PyTuple_GET_SIZE(defaults) || count > MOST_SLOTS ||
+    const Elementwise *elementwise = entry ? entry->elementwise : NULL;
+    if (overwrites && !elementwise)
+        return join(NULL, reference, 0);
+    if (count != PyTuple_GET_SIZE(defaults) || count > MOST_SLOTS || (elementwise && elementwise->count != count) ||
         (entry && entry->takes && count < (Py_ssize_t)strlen(entry->takes)))
         return PyErr_Format(PyExc_TypeError, "%s: a reference of other parameters than the compiled kernel's", name);
-    Kernel *kernel = join(entry, reference, names, defaults, entry && entry->in_order);
+    Kernel *kernel = (Kernel *)join(entry, reference, entry && entry->in_order && !overwrites);
     if (kernel) {
+        kernel->names = Py_NewRef(names);
+        kernel->defaults = Py_NewRef(defaults);
         kernel->count = count;
-        kernel->positional = positional;
+        kernel->positional = elementwise ? count : positional; /* in place, numbers come by position */
+        kernel->overwrites = overwrites;
         for (Py_ssize_t i = 0; i < count; i++)
             kernel->needed = PyTuple_GET_ITEM(defaults, i) == Py_Ellipsis ? i + 1 : kernel->needed;
     }
     return (PyObject *)kernel;
 }
 
-static PyObject *bind_overwriting(PyObject *module, PyObject *arguments)
-{
-    const char *name;
-    PyObject *reference;
-    if (!PyArg_ParseTuple(arguments, "sO", &name, &reference))
-        return NULL;
-    const KernelEntry *entry = find_kernel(name);
-    Kernel *kernel = join(entry && entry->elementwise ? entry : NULL, reference, NULL, NULL, 0);
-    if (kernel)
-        kernel->overwrites = 1;
-    return (PyObject *)kernel;
-}
-
 static PyObject *by_device(PyObject *module, PyObject *reference)
 {
-    return (PyObject *)join(NULL, reference, NULL, NULL, 0);
+    return join(NULL, reference, 0);
 }
 
 static PyObject *by_element(PyObject *module, PyObject *reference)
 {
-    return (PyObject *)join(NULL, reference, NULL, NULL, 1);
+    return join(NULL, reference, 1);
 }
 
 static PyObject *use_devices(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
@@ -304,9 +301,8 @@ static PyObject *limit_instructions(PyObject *module, PyObject *widest)
 
 static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS,
-     "bind(name, reference, names, positional, defaults): the compiled kernel of that name; without one a kernel that only asks for the device."},
-    {"bind_overwriting", bind_overwriting, METH_VARARGS,
-     "bind_overwriting(name, reference): as bind, the form that writes into its first argument."},
+     "bind(name, reference, names, positional, defaults, overwrites): the compiled kernel of that name, or its form that\n"
+     "writes into its first argument; without one a kernel that only asks for the device."},
     {"by_device", by_device, METH_O, "by_device(reference): the reference, except for arrays of other devices."},
     {"by_element", by_element, METH_O,
      "by_element(reference): as by_device, and results lie in the order of the operands' dimensions."},
@@ -328,7 +324,7 @@ static struct PyModuleDef definition = {
 };
 
 /* What Python asks for: a module of another number was compiled from other sources. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 PyMODINIT_FUNC PyInit_kernels(void)
 {
