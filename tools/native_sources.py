@@ -53,7 +53,7 @@ FUNCTIONS = (
 MODULES = (
     "pullback.modes.switches",
     "pullback.tensor.version_counter", "pullback.tensor.autograd_extra", "pullback.tensor.tensor_base",
-    "pullback.tensor.tensor", "pullback.tensor.arguments",
+    "pullback.tensor.dims", "pullback.tensor.tensor", "pullback.tensor.arguments",
     "pullback.graph.node", "pullback.graph.accumulate_grad", "pullback.graph.basic_nodes", "pullback.graph.saved_tensor",
     "pullback.graph.partial_gradient", "pullback.graph.recording", "pullback.graph.views", "pullback.graph.history",
     "pullback.graph.overwriting", "pullback.graph.in_place",

@@ -18,6 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 Value = str | bool | int
 
 FACTS: dict[str, str] = {
+    "again": "a kernel of its name with `_again` differentiates its gradients at once: Note [Gradient nodes]",
     "asks": "it asks foreign arguments itself, and needs no wrapper that does: Note [Foreign arguments]",
     "autocast": "computed in 'lower' precision, in 'float32', in the 'widest' dtype of its operands, or 'stepwise'",
     "bare": "as a method it refuses wrong arguments itself, and needs no wrapper that does: what small programs call most",

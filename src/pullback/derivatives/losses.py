@@ -8,6 +8,7 @@ from pullback.rules import F, Pullback, Tensor, general, linear, not_implemented
 @general(
     backward="wrt(input=mse_loss_backward(grad, input, target, reduction), "
     "target=mse_loss_backward(grad, target, input, reduction))",
+    again=True,
     gradient_nodes="input: (grad, input, target); target: (grad, target, input)",
     autocast="float32",
     functional=True,
@@ -21,6 +22,7 @@ def mse_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int) -> Pul
 @general(
     backward="wrt(input=smooth_l1_loss_backward(grad, input, target, reduction, beta), "
     "target=smooth_l1_loss_backward(grad, target, input, reduction, beta))",
+    again=True,
     gradient_nodes="input: (grad, input, target); target: (grad, target, input)",
     autocast="float32",
     functional=True,
@@ -35,6 +37,7 @@ def smooth_l1_loss(grad: Tensor, input: Tensor, target: Tensor, reduction: int, 
 @general(
     backward="wrt(input=huber_loss_backward(grad, input, target, reduction, delta), "
     "target=huber_loss_backward(grad, target, input, reduction, delta))",
+    again=True,
     gradient_nodes="input: (grad, input, target); target: (grad, target, input)",
     autocast="float32",
     functional=True,

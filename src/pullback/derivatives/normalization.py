@@ -14,6 +14,7 @@ from pullback.rules import F, Pullback, Shape, Tensor, general, wrt
     out=False,
     backward="native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, "
     "weight if output_mask[2] else bias, output_mask)",
+    again=True,
     gradient_nodes="(grad, input, None, None, weight, bias)",
 )
 def native_layer_norm(
@@ -29,6 +30,7 @@ def native_layer_norm(
     node="NativeBatchNormBackward0", outputs=("result", "mean", "rstd", "variance"),
     differentiable=(True, False, False, False), out=False, profiled="native_batch_norm",
     backward="native_batch_norm_backward(grad, input, weight, None, None, mean, rstd, True, eps, output_mask)",
+    again=True,
     gradient_nodes="(grad, input, weight, None, None)",
 )  # fmt: skip
 def batch_norm_training(

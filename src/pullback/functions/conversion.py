@@ -41,8 +41,9 @@ from pullback.modes.interception import dispatch_operation, is_dispatching
 from pullback.modes.switches import process
 from pullback.modes.user_warnings import warn_of_lost_parts
 from pullback.tensor.arguments import as_dtype, refuse_unknown
+from pullback.tensor.assignment import describe_type
 from pullback.tensor.foreign_arguments import PLAIN, answers, ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, describe_type
+from pullback.tensor.tensor import Tensor
 
 _type = builtins.type
 """Python's own: a function of this module has the name."""

@@ -9,7 +9,8 @@ import pullback.generated as G
 from pullback.errors import not_a_tensor
 from pullback.facts import declare
 from pullback.tensor.arguments import plain_number
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase
 
 
 @declare(found="torch and method")

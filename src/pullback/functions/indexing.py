@@ -30,8 +30,9 @@ from pullback.modes.cuts import note_cut
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.arguments import as_int, missing_arguments, the_dim
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.foreign_arguments import any_foreign, ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 
 def getitem(input: Tensor, index: Any) -> Tensor:

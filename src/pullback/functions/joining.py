@@ -13,8 +13,9 @@ from pullback.functions.shape import wrap_new_dim
 from pullback.modes.function_modes import is_told
 from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int, as_tensor_list
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.foreign_arguments import answers, any_foreign, ask_foreign
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.tensor import Tensor
 
 
 @declare(found="torch")

@@ -12,7 +12,8 @@ from pullback.functions.decompositions import linalg_svdvals
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import taken_whole
 from pullback.tensor.arguments import as_numpy_dtype
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 
 
 def linalg_vector_norm(

@@ -17,8 +17,9 @@ from pullback.graph.in_place import adopt_result, alias_of, in_place, write_out
 from pullback.modes.interception import taken_whole
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_once
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase
 
 
 @declare(out_dtype="for_dot", product=0, asks=True, bare=True, found="torch and method")

@@ -11,7 +11,8 @@ from pullback.facts import declare
 from pullback.functions.view_copies import apart
 from pullback.graph.in_place import write_out
 from pullback.modes.interception import interceptable, taken_whole
-from pullback.tensor.tensor import Tensor, TensorBase, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 

@@ -14,7 +14,8 @@ from pullback.graph.in_place import write_out
 from pullback.kernels.rearranging import repeat_interleave_counts
 from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import as_int
-from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor, new_tensor
 
 
 @declare(found="torch and method")

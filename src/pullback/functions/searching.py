@@ -20,8 +20,9 @@ from pullback.kernels import searching as kernels
 from pullback.modes.cuts import note_cut
 from pullback.modes.interception import interceptable
 from pullback.tensor.arguments import as_int, plain_number
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.return_types import RETURN_TYPES
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 
 
 @declare(found="torch and method")

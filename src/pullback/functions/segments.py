@@ -10,7 +10,8 @@ from pullback.creation import full, tensor
 from pullback.facts import declare
 from pullback.functions.rearranging import repeat_interleave
 from pullback.modes.interception import interceptable
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 

@@ -23,8 +23,9 @@ from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_of_lost_parts, warn_once
 from pullback.tensor.arguments import as_dtype, as_int, plain_number, refuse_unknown, the_dim
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.foreign_arguments import answers, ask_foreign, is_foreign
-from pullback.tensor.tensor import Tensor, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, new_tensor
 
 
 def sizes(given: tuple[Any, ...], function: str, name: str) -> tuple[int, ...]:

@@ -12,8 +12,9 @@ from pullback.graph.in_place import write_out
 from pullback.kernels.solvers import check_solution
 from pullback.modes.interception import interceptable, taken_whole
 from pullback.modes.user_warnings import warn_of_former_function
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.return_types import named_results
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.tensor import Tensor
 
 
 @interceptable

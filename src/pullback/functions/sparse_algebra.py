@@ -17,6 +17,8 @@ from pullback.graph.sparse_nodes import is_made_of_dense, record_dense, record_v
 from pullback.graph.tangents import forward_not_implemented, tangents_flow
 from pullback.modes.switches import process, switches
 from pullback.tensor.arguments import refuse_unknown
+from pullback.tensor.assignment import describe_type
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.sparse_tensor import (
     CompressedTensor,
     SparseCscTensor,
@@ -24,7 +26,7 @@ from pullback.tensor.sparse_tensor import (
     SparseTensor,
     new_sparse_tensor,
 )
-from pullback.tensor.tensor import Tensor, describe_type, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, new_tensor
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 SPARSE_ENOUGH = 8

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 # fmt: off
 DECLARED: dict[str, dict[str | bool | int, str]] = {
+    'again': {
+        True: 'batch_norm_training huber_loss mse_loss native_layer_norm smooth_l1_loss',
+    },
     'asks': {
         True: 'cat chunk flatten functional_relu functional_sigmoid functional_tanh linear matmul mean pow relu split squeeze stack sum unbind unsqueeze',
     },

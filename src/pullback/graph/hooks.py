@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from pullback.backend.array_module import is_plain
-from pullback.tensor.tensor import describe_type
+from pullback.tensor.assignment import describe_type
 
 HookDict = OrderedDict[int, Callable[..., Any]]
 

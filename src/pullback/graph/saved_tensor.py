@@ -209,7 +209,7 @@ def as_saved(node: Node, name: str) -> Any:
 
 def stale(value: Any, expected: int, node: Node | None) -> Exception:
     """The error for a saved tensor whose version is not the expected one."""
-    from pullback.tensor.tensor import DetachedVersion  # lazy: used only while an error is made
+    from pullback.tensor.version_counter import DetachedVersion  # lazy: used only while an error is made
 
     if isinstance(value._counter, DetachedVersion):
         return AutogradError(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pullback
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 
 
 def select(input: Tensor, mask: Tensor | None, neutral: float) -> Tensor:

@@ -15,8 +15,9 @@ from typing import Any, TypeGuard
 from pullback import creation, functions
 from pullback.backend.layout import jagged, layout, strided
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.size import Size
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.tensor import Tensor
 
 _numbers = itertools.count(1)
 

@@ -13,7 +13,8 @@ from pullback.backend.layout import jagged, strided
 from pullback.nested.nested_tensor import NestedTensor, is_nested, join, like, parts_of, ragged_dim
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.overrides.operation_handlers import Handlers, is_elementwise
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -1,9 +1,10 @@
 """A node that computes the gradients of a gradient itself, where a kernel says how; its chain is recorded when it is needed.
 
 See Note [Gradient nodes]. The chain of a layer norm's gradient has twenty nodes; a pass that records nothing needs none of
-them. So where `kernels/` has `<operation>_again`, a recorded gradient is computed as an unrecorded one is, by the rule on
-arrays, and the node keeps what the operation's own node saved. A pass on arrays calls that kernel. A pass that records (a
-third derivative) first records the chain, which then runs as a graph of its own; after `spread` the engine runs it instead.
+them. So where a rule declares `again=True`, for which `kernels/` has `<operation>_again`, a recorded gradient is computed as
+an unrecorded one is, by the rule on arrays, and the node keeps what the operation's own node saved. A pass on arrays calls
+that kernel. A pass that records (a third derivative) first records the chain, which then runs as a graph of its own; after
+`spread` the engine runs it instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from pullback import kernels
 from pullback.backend.device_array import DeviceArray
+from pullback.facts import fact_of
 from pullback.graph.edge import Edges
 from pullback.graph.history import gradient_edge
 from pullback.graph.node import new_node, next_sequence_nr
@@ -37,9 +39,11 @@ class Again:
 
 
 def find_again(operation: str, groups: Sequence[Group], rule: Rule) -> list[Again | None]:
-    """The same for each group of an operation; None without a kernel for it."""
-    kernel = getattr(kernels, f"{operation}_again", None)
-    return [None if kernel is None else Again(kernel, groups[0], group, rule) for group in groups]
+    """The same for each group of an operation; None where no kernel is declared for it."""
+    if not fact_of(operation, "again"):
+        return [None] * len(groups)
+    kernel = getattr(kernels, f"{operation}_again")
+    return [Again(kernel, groups[0], group, rule) for group in groups]
 
 
 def record_at_once(again: Again, node: Any, grad: Any, edges: Edges, leads: Edges) -> list[Any] | None:

@@ -51,8 +51,9 @@ from pullback.tensor.arguments import (
     wrap_dims,
 )
 from pullback.tensor.autograd_extra import MULTI_OUTPUT
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.foreign_arguments import is_foreign
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 from pullback.tensor.tensor_base import new
 from pullback.typing import Scalar
 

@@ -24,7 +24,8 @@ from pullback.backend.dtype import (
 from pullback.errors import not_a_tensor, refused_call
 from pullback.facts import fact_of
 from pullback.modes.switches import switches
-from pullback.tensor.tensor import Tensor, TensorBase, new_tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor, TensorBase, new_tensor
 from pullback.typing import Array, Dims, DType, Shape
 
 

@@ -7,16 +7,15 @@ Note [Lazy version counters] in version_counter.py explains `_counter`.
 
 from __future__ import annotations
 
-import operator
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pullback.backend.array_module import element_strides, ndarray, storage_offset
-from pullback.backend.device import CPU, device, device_of, lie_apart
+from pullback.backend.device import CPU, device, device_of
 from pullback.backend.dtype import dtype as Dtype
-from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex, scalar_type_name, type_name
-from pullback.errors import captured_modification, kind_of, refused_call, wrong_type
+from pullback.backend.dtype import from_numpy_dtype, is_float_or_complex
+from pullback.errors import captured_modification, kind_of
 from pullback.modes.cuts import note_cut
 from pullback.modes.interception import (
     dispatch,
@@ -27,34 +26,17 @@ from pullback.modes.interception import (
 from pullback.modes.switches import process, switches
 from pullback.modes.user_warnings import warn_user
 from pullback.native import extension
+from pullback.tensor.assignment import check_assigned_grad, describe_type, may_take_data
 from pullback.tensor.autograd_extra import AutogradExtra
+from pullback.tensor.dims import dim_of
 from pullback.tensor.size import Size
 from pullback.tensor.tensor_base import TensorBase as TensorBase
 from pullback.tensor.user_attributes import IS_NEEDED, show_user_attributes, shown_attributes
-from pullback.tensor.version_counter import InferenceAliasVersion, InferenceVersion, VersionCounter
+from pullback.tensor.version_counter import DetachedVersion, InferenceAliasVersion, InferenceVersion, VersionCounter
 from pullback.typing import Array
 
 if TYPE_CHECKING:
     from pullback.graph.node import Node
-
-
-class DetachedVersion(VersionCounter):
-    """The counter of a tensor after `detach_()`: counts as before, but equals no version saved before."""
-
-    __slots__ = ("_counter",)
-
-    def __init__(self, counter: VersionCounter) -> None:
-        self._counter = counter
-        self.views, self.lines = counter.views, counter.lines
-        self._prune_at = 16
-
-    @property
-    def value(self) -> Any:
-        return self._counter.value + 0.5
-
-    @value.setter
-    def value(self, value: Any) -> None:
-        self._counter.value = int(value - 0.5)
 
 
 _new_size = tuple.__new__  # without the conversions of Size itself: `shape` is read everywhere
@@ -197,7 +179,7 @@ class Tensor(TensorBase):
             if axis is None:
                 return _new_size(Size, self._array.shape)
             dim = axis
-        return self._array.shape[_dim_of("size", dim, self._array.ndim)]
+        return self._array.shape[dim_of("size", dim, self._array.ndim)]
 
     def stride(self, dim: int | None = None, *, axis: int | None = None) -> Any:
         """The steps between neighbours, in elements.
@@ -210,7 +192,7 @@ class Tensor(TensorBase):
         """
         dim = axis if dim is None else dim
         strides = element_strides(self._array)
-        return strides if dim is None else strides[_dim_of("stride", dim, self._array.ndim)]
+        return strides if dim is None else strides[dim_of("stride", dim, self._array.ndim)]
 
     def storage_offset(self) -> int:
         """The position of the first element in the storage.
@@ -392,7 +374,7 @@ class Tensor(TensorBase):
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            _check_assigned_grad(self, value)
+            check_assigned_grad(self, value)
         self._grad = value
 
     @grad.deleter
@@ -750,77 +732,7 @@ _new_alias: Callable[[Tensor], Tensor] = extension.new_alias if IS_BOUND else _n
 """A Tensor around the array of another, made where that one was."""
 
 
-def wrap_dim(dim: int, ndim: int) -> int:
-    """`dim` counted from the front; PyTorch's IndexError if there is none such."""
-    limit = ndim or 1
-    if type(dim) is not int:
-        dim = _index_of(dim)
-    if -limit <= dim < limit:
-        return dim + limit if dim < 0 else dim
-    return _raise_dim(dim, ndim)
-
-
-def _dim_of(function: str, dim: Any, ndim: int) -> int:
-    """As `wrap_dim`; a function of the one argument is named where that is not a number."""
-    if type(dim) is not int and not hasattr(dim, "__index__"):
-        raise wrong_type(function, "dim", 1, "int", dim)
-    return wrap_dim(dim, ndim)
-
-
-def _index_of(dim: Any) -> int:
-    try:
-        return operator.index(dim)
-    except TypeError as error:
-        raise refused_call(f"argument 'dim' must be int, not {type(dim).__name__}: {error}") from None
-
-
-def _raise_dim(dim: int, ndim: int) -> NoReturn:
-    from pullback.errors import dim_out_of_range
-
-    raise dim_out_of_range(dim, ndim)
-
-
-def _check_assigned_grad(tensor: Tensor, value: Any) -> None:
-    if not isinstance(value, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind_of(value)}")
-    if value is tensor:
-        raise RuntimeError("can't assign Variable as its own grad")
-    extra = tensor._extra
-    free = extra is not None and extra.grad_dtype is not AutogradExtra.UNSET
-    wanted = extra.grad_dtype if extra is not None and free else tensor.dtype
-    if wanted is not None and value.dtype is not wanted:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{scalar_type_name(value._array.dtype).lower()}' to a tensor with "
-            f"grad_dtype '{scalar_type_name(wanted.numpy_dtype)}'. The gradient must match the tensor's grad_dtype "
-            "(defaults to the tensor's dtype): cast it, or set grad_dtype of the tensor."
-        )
-    if value._array.shape != tensor._array.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor of size "
-            f"'{list(tensor._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
-        )
-    if lie_apart(value._array, tensor._array):
-        raise RuntimeError(
-            f"attempting to assign a gradient with device type '{value.device}' to a tensor with device type "
-            f"'{tensor.device}'. Please ensure that the gradient and the tensor are on the same device"
-        )
-
-
 def attach_methods(methods: Mapping[str, Any]) -> None:
     """Make functions of the layers above methods of Tensor: the one sanctioned cycle of the layers, closed here."""
     for name, function in methods.items():
         setattr(Tensor, name, function)
-
-
-def may_take_data(tensor: Tensor, value: Tensor) -> bool:
-    """Whether `tensor.data = value` is possible: not between a tensor without values, or a sparse one, and another."""
-    if tensor.is_sparse != value.is_sparse:
-        return False
-    return type(value._array) is type(tensor._array) or "meta" not in (tensor.device.type, value.device.type)
-
-
-def describe_type(tensor: Tensor) -> str:
-    """PyTorch's name for the tensor's type, as in `torch.FloatTensor` and `torch.sparse.FloatTensor`."""
-    name = type_name(tensor._array.dtype)
-    kind = "sparse" if tensor.is_sparse else "meta" if tensor.device.type == "meta" else None
-    return name if kind is None else name.replace(".", f".{kind}.", 1)

@@ -44,6 +44,25 @@ class VersionCounter:
         return [view for ref in self.views or () if (view := ref()) is not None]
 
 
+class DetachedVersion(VersionCounter):
+    """The counter of a tensor after `detach_()`: counts as before, but equals no version saved before."""
+
+    __slots__ = ("_counter",)
+
+    def __init__(self, counter: VersionCounter) -> None:
+        self._counter = counter
+        self.views, self.lines = counter.views, counter.lines
+        self._prune_at = 16
+
+    @property
+    def value(self) -> Any:
+        return self._counter.value + 0.5
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._counter.value = int(value - 0.5)
+
+
 def count_write_slowly(counter: VersionCounter) -> None:
     """`count_write` in Python, for where it was not built and for the counters of derived classes."""
     counter.value += 1

@@ -23,9 +23,10 @@ from pullback.distributed.tensor.redistribution import (
     placements_of_gradient,
     rows_of,
 )
+from pullback.tensor.dims import wrap_dim
 from pullback.tensor.foreign_arguments import PLAIN
 from pullback.tensor.size import Size
-from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor, wrap_dim
+from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl, new_tensor
 from pullback.tensor.tensor_base import TensorBase, copy_state
 from pullback.tensor.version_counter import VersionCounter
 from pullback.typing import Array

@@ -10,7 +10,8 @@ from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import bind, call, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.generated.registry import OPERATIONS
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 
 
 def along_dims(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

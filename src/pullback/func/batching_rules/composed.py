@@ -11,7 +11,8 @@ from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.planes import more_leading
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule
 from pullback.func.vmap_level import VmapLevel
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]

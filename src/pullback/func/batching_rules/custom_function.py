@@ -11,7 +11,8 @@ from pullback.autograd.function import Function
 from pullback.func.batching_rules.table import Rule, physical_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.kernels.broadcasting import is_expandable_to
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 from pullback.utils._pytree import _broadcast_to_and_flatten as broadcast_to_and_flatten
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
 

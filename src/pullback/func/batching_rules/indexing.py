@@ -11,7 +11,7 @@ from pullback import creation, functions
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import Rule, aligned, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
-from pullback.tensor.tensor import wrap_dim
+from pullback.tensor.dims import wrap_dim
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import pullback.generated as G
 from pullback.func.batching_rules.table import expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
-from pullback.tensor.tensor import wrap_dim
+from pullback.tensor.dims import wrap_dim
 
 
 @rule("cat")

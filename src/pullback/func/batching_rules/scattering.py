@@ -12,7 +12,8 @@ from pullback.func.batching_rules.indexing import example_numbers, index_rank, i
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, expanded, ndim_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]

@@ -12,7 +12,7 @@ from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, call, expanded, ndim_of, physical_of, rule, shape_of
 from pullback.func.vmap_level import VmapLevel
 from pullback.generated.registry import OPERATIONS
-from pullback.tensor.tensor import wrap_dim
+from pullback.tensor.dims import wrap_dim
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.func.batching_rules.table import ndim_of, rule
 from pullback.func.vmap_level import VmapLevel
-from pullback.tensor.tensor import wrap_dim
+from pullback.tensor.dims import wrap_dim
 
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]

@@ -7,7 +7,8 @@ from typing import Any
 import pullback.generated as G
 from pullback.functions.windowed_arguments import each_dim
 from pullback.kernels.windows import window_counts
-from pullback.tensor.tensor import Tensor, wrap_dim
+from pullback.tensor.dims import wrap_dim
+from pullback.tensor.tensor import Tensor
 from pullback.typing import Shape
 
 

@@ -13,7 +13,8 @@ from pullback.modes.user_warnings import warn_user
 from pullback.nn.parameter import Parameter, is_lazy
 from pullback.pytorch.__future__ import get_overwrite_module_params_on_conversion
 from pullback.tensor.arguments import as_dtype
-from pullback.tensor.tensor import Tensor, may_take_data
+from pullback.tensor.assignment import may_take_data
+from pullback.tensor.tensor import Tensor
 
 
 class ModuleConversion:

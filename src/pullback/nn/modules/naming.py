@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.errors import is_pytorch_tensor, kind_of
-from pullback.tensor.tensor import Tensor, describe_type
+from pullback.tensor.assignment import describe_type
+from pullback.tensor.tensor import Tensor
 
 
 def typename(obj: Any) -> str:
