@@ -33,7 +33,7 @@ def test_facts_stand_in_rules_and_above_functions(tmp_path: Path) -> None:
 
 def test_an_unknown_fact_is_refused(tmp_path: Path) -> None:
     _, (refusal,) = reading(tmp_path, functions='@declare(autocasts="lower")\ndef conv_tbc(input): ...\n')
-    assert "family.py:1: unknown fact autocasts: one of asks, autocast," in refusal
+    assert "family.py:1: unknown fact autocasts: one of again, asks, autocast," in refusal
 
 
 def test_a_fact_declared_twice_is_refused(tmp_path: Path) -> None:
