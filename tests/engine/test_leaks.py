@@ -55,7 +55,7 @@ def test_a_sum_of_losses_is_named_once() -> None:
 
 
 def test_a_list_of_losses_is_named_by_what_made_them() -> None:
-    with pytest.warns(UserWarning, match=r"held by tensors made at .*loss = w.exp"):
+    with pytest.warns(UserWarning, match=r"held by tensors in the list 'losses' made at .*loss = w.exp"):
         _list_losses()
 
 
@@ -166,3 +166,34 @@ def test_a_released_node_says_where_it_was_released() -> None:
     release(loss)
     with pytest.raises(RuntimeError, match=r"freed by the backward at .*release\(loss\)"):
         y.sum().backward()
+
+
+class _Meter:
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+
+def _keep_in_an_object() -> None:
+    meter = _Meter()
+    w = pullback.ones(3, requires_grad=True)
+    for _ in range(2 * LEAKED_PASSES):
+        loss = w.exp().sum()
+        loss.backward()
+        meter.values.append(loss)
+
+
+def _keep_in_a_dictionary() -> None:
+    history = {"loss": list[Any]()}
+    w = pullback.ones(3, requires_grad=True)
+    for _ in range(2 * LEAKED_PASSES):
+        loss = w.exp().sum()
+        loss.backward()
+        history["loss"].append(loss)
+
+
+@pytest.mark.parametrize(
+    ("program", "name"), [(_keep_in_an_object, "meter.values"), (_keep_in_a_dictionary, r"history\['loss'\]")]
+)
+def test_a_list_in_an_object_is_named_as_a_program_writes_it(program: Any, name: str) -> None:
+    with pytest.warns(UserWarning, match=f"held by tensors in the list '{name}' made at"):
+        program()

@@ -457,3 +457,39 @@ def test_complex_numbers_are_divided_by_zero_as_others_are(retain_graph: bool | 
     found = diagnose(loss)
     assert found is not None
     assert (found.operation, found.kind, found.element) == ("ReciprocalBackward0", "division_by_zero", (1,))
+
+
+@pytest.mark.parametrize("retain_graph", [True, None])
+def test_an_overflow_behind_a_split_is_named_with_its_operand(retain_graph: bool | None) -> None:
+    layer = pullback.nn.Linear(2, 4)
+    pullback.nn.init.constant_(layer.bias, 500.0)
+    with record_source_lines():
+        mean, logarithm = layer(pullback.zeros(3, 2)).chunk(2, -1)
+        noise = (0.5 * logarithm).exp()
+        loss = (mean + noise).sum()
+    loss.backward(retain_graph=retain_graph)
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.operation, found.kind, found.certain) == ("ExpBackward0", "overflow", True)
+    assert found.operands["input"] == 250.0
+    assert found.line is not None
+    assert found.line.text == "noise = (0.5 * logarithm).exp()"
+
+
+def test_an_overflow_in_half_precision_is_found_behind_casts() -> None:
+    layer = pullback.nn.Linear(4, 4)
+    pullback.nn.init.constant_(layer.weight, 0.25)
+    with pullback.autocast("cpu", dtype=pullback.float16):
+        hidden = layer(pullback.full((2, 4), 6e4))
+    loss = (hidden * 1e3).sum()
+    found = diagnose(loss)
+    assert found is not None
+    assert (found.operation, found.kind) == ("MulBackward0", "overflow")
+
+
+def test_an_infinity_in_the_data_of_a_recurrent_layer_came_in() -> None:
+    layer, x = pullback.nn.LSTM(2, 2), pullback.zeros(3, 1, 2)
+    x[1, 0, 1] = float("inf")
+    found = diagnose(layer(x)[0].sum())
+    assert found is not None
+    assert (found.kind, found.element, found.operands) == ("nan_came_in", (1, 0, 1), {"input": float("inf")})

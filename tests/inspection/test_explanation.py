@@ -702,3 +702,24 @@ def test_several_tensors_are_explained_by_their_names() -> None:
     assert isinstance(explained, Explanations)
     assert {name: entry.code for name, entry in explained.items()} == {"unused": "never_used"}
     assert explain_grad([used, unused], loss).keys() == {"1"}  # type: ignore[union-attr]
+
+
+_THROUGH_NUMPY = """
+import numpy as np
+def program(v):
+    values = v.detach().cpu()  # here
+    return torch.as_tensor({use})
+loss = (program(w) * v).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "code"),
+    [("values.numpy() * 2", "numpy"), ("np.sin(values)", "numpy"), ("values * values.numpy()", "detach")],
+)
+def test_values_that_only_go_to_numpy_are_told_of_as_such(use: str, code: str) -> None:
+    scope, line = run(_THROUGH_NUMPY.format(use=use))
+    explanation = explain_grad(scope["w"], scope["loss"])
+    assert isinstance(explanation, Explanation)
+    assert explanation.line is not None
+    assert (explanation.code, explanation.line.place[1]) == (code, line)

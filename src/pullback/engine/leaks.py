@@ -15,16 +15,19 @@ each of the passes before: a state that is carried on without `detach()`. Passes
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 from pullback.graph.edge import Edge
 from pullback.graph.living_objects import living
 from pullback.graph.node import FIRST, Node
 from pullback.graph.source_lines import Pass, SourceLine, source_line_of
-from pullback.modes.source_lines import notes, source_line
+from pullback.modes.source_lines import is_hidden, notes, source_line
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.tensor import Tensor
 
@@ -127,7 +130,32 @@ def _holding_line(passes: set[Any]) -> tuple[SourceLine | None, str]:
     if not held:
         return None, ""
     newest = max(held, key=lambda node: node.sequence_nr)
-    return source_line_of(newest), "tensors made"
+    return source_line_of(newest), f"tensors{_container_of(newest)} made"
+
+
+def _container_of(node: Node) -> str:
+    """Where the program keeps the results of a node: " in the list 'losses'"; "" where that is not seen."""
+    containers = [
+        container for tensor in living(Tensor) if tensor._edge is not None and tensor._edge[0] is node
+        for container in gc.get_referrers(tensor) if type(container) in (list, dict, set, deque)
+    ]  # fmt: skip
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not is_hidden(frame.f_code, frame.f_globals):
+            for name, value in frame.f_locals.items():
+                for path, inner in ((name, value), *_within(name, value)):
+                    if any(inner is container for container in containers):
+                        return f" in the {type(inner).__name__} '{path}'"
+        frame = frame.f_back
+    return ""
+
+
+def _within(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a variable holds one step further in, by what the program writes for it."""
+    if type(value) is dict:
+        yield from ((f"{name}[{key!r}]", inner) for key, inner in list(value.items()))
+    elif isinstance(getattr(value, "__dict__", None), dict):
+        yield from ((f"{name}.{key}", inner) for key, inner in list(vars(value).items()))
 
 
 def _freed_by(node: Node) -> Pass | None:

@@ -21,6 +21,7 @@ from pullback.backend.array_module import as_array
 from pullback.engine.engine import current_graph_task, engine
 from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of
+from pullback.generated.registry import OPERATIONS
 from pullback.graph.basic_nodes import Error
 from pullback.graph.hooks import hook_name, hooks_of
 from pullback.graph.node import Node
@@ -32,7 +33,6 @@ from pullback.inspection.finding import (
     doubted,
     first_bad,
     have_same_values,
-    is_finite,
     is_mean_of_nothing,
     known_operands,
     operands_at,
@@ -41,13 +41,15 @@ from pullback.inspection.finding import (
     value_at,
 )
 from pullback.inspection.freed_graphs import diagnose_freed
-from pullback.inspection.nodes import acting_node, held_arrays, is_released, nodes_behind, saved_values
+from pullback.inspection.nodes import acting_node, held_arrays, is_finite, is_released, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
 from pullback.inspection.singular_points import (
     CUSTOM,
+    GROWING,
     OPAQUE,
     deciding_operands,
     has_domain,
+    how_it_breaks,
     is_outside,
     is_pole,
     is_singular,
@@ -233,12 +235,28 @@ def _at_element(node: Node, bad: Any, arrived: tuple[Any, ...], has_branches: bo
     operands = operands_at(node, element, bad.shape, unpacks=True)
     incoming = value_at(arrived[0], element, bad.shape) if arrived and arrived[0] is not None else None
     result = bad[element].item()
-    found = Diagnosis(
-        node, _kind(node, operands, math.nan if incoming is None else incoming, result), branch=has_branches
-    )
+    kind = _kind(node, operands, math.nan if incoming is None else incoming, result)
+    came_in = None if kind != "unknown" else _operand_that_came_in(node)
+    if came_in is not None:
+        name, array = came_in
+        found = Diagnosis(node, "nan_came_in")
+        found.element = first_bad(array)
+        found.operands = {name: array[found.element].item()}
+        return found
+    found = Diagnosis(node, kind, branch=has_branches)
     found.element = element
     found.operands = {**operands, "incoming": incoming, "outgoing": result}
     return found
+
+
+def _operand_that_came_in(node: Node) -> tuple[str, Any] | None:
+    """An operand that is not finite, of an operation whose elements are not those of its result."""
+    if operation_of(node) in (OPAQUE, CUSTOM):
+        return None
+    for name, value in known_operands(node, unpacks=True):
+        if not isinstance(value, SavedOutput) and not is_finite(value._array if hasattr(value, "_array") else value):
+            return name, as_array(value._array if hasattr(value, "_array") else value)
+    return None
 
 
 def _of_forward(loss: Tensor, nodes: list[Node], made: dict[Node, Tensor], *, unpacks: bool = False) -> Diagnosis:
@@ -253,15 +271,18 @@ def _of_forward(loss: Tensor, nodes: list[Node], made: dict[Node, Tensor], *, un
         if found is not None:
             break
     found = found or _of_value(loss.grad_fn, loss._array)
+    _add_operands(found, made)
     if (
         found.node is None
         or found.kind not in ("unknown", "domain", "overflow")
         or found.operands.keys() & {"input", "other", "exponent"}
     ):
         return found
-    unknown = _unknown_before(found.node, made)
+    unknown = _unknown_before(found.node, made, nodes)
     if found.kind == "overflow" and not unknown:
         return found
+    if found.kind == "overflow" and _may_break(found.node) and not any(map(_may_break, unknown)):
+        return doubted(found, "its operand was not kept", unknown)
     if found.kind == "domain":
         return doubted(found, "its operand was not kept", unknown) if unknown else found
     if unknown:
@@ -288,13 +309,39 @@ def _of_compiled(node: Node) -> Diagnosis | None:
     return None
 
 
-def _unknown_before(node: Node, made: dict[Node, Tensor]) -> list[Node]:
+def _add_operands(found: Diagnosis, made: dict[Node, Tensor]) -> None:
+    """Tell the operands at the element that were computed again."""
+    node = found.node
+    if node is None or found.element is None or node not in made:
+        return
+    acting = acting_node(node)
+    operation = OPERATIONS.get(acting.operation)
+    names = () if operation is None else operation.differentiable_inputs
+    for name, edge in zip(names, acting.next_edges, strict=False):
+        before = None if edge is None or edge[0].output_count > 1 else made.get(edge[0])
+        at = None if before is None else value_at(before._array, found.element, made[node]._array.shape)
+        if at is not None:
+            found.operands.setdefault(name, at)
+
+
+def _may_break(node: Node) -> bool:
+    """Whether an operation gives infinities of numbers of ordinary size."""
+    operation = operation_of(node)
+    known_to_break = how_it_breaks(operation) in (*GROWING, OPAQUE, CUSTOM)
+    return known_to_break or has_domain(operation) or is_pole(operation)
+
+
+def _unknown_before(node: Node, made: dict[Node, Tensor], nodes: list[Node]) -> list[Node]:
     """The operations before a node whose results nobody knows, up to those that are known; first recorded first."""
+    kept = {
+        value.grad_fn for one in nodes for _, value in known_operands(one)
+        if isinstance(value, Tensor) and is_finite(value._array)
+    }  # fmt: skip
     waiting, unknown = [node], set[Node]()
     while waiting:
         for edge in waiting.pop().next_edges:
             before = None if edge is None else edge[0]
-            if before is None or hasattr(before, "variable") or before in made or before in unknown:
+            if before is None or hasattr(before, "variable") or before in made or before in unknown or before in kept:
                 continue
             if not any(isinstance(value, SavedOutput) for _, value in saved_values(before)):
                 unknown.add(before)

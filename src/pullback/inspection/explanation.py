@@ -20,7 +20,7 @@ from pullback.graph.source_lines import SourceLine, source_line_of, source_line_
 from pullback.inspection.left_out import held_by_optimizers, of_optimizer, unregistered
 from pullback.inspection.nodes import held_arrays, is_released, leaves_behind, named_leaves, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
-from pullback.inspection.statements import names_at, names_in_statement
+from pullback.inspection.statements import goes_to_numpy, names_at, names_in_statement
 from pullback.modes.cuts import Cut, cuts
 from pullback.modes.kept_gradients import KeptGradients
 from pullback.report import lines_html
@@ -499,7 +499,8 @@ def _code_of(cut: Cut) -> str:
         return "argmax"
     if cut.kind == "to_integer":
         return "integer_cast"
-    if cut.kind in ("detach", "data") and cut.line is not None and _TO_NUMPY & names_in_statement(cut.line):
+    line = cut.line if cut.kind in ("detach", "data") else None
+    if line is not None and (_TO_NUMPY & names_in_statement(line) or goes_to_numpy(line)):
         return "numpy"
     return cut.kind if cut.kind in _TEXTS else "non_differentiable"
 

@@ -41,7 +41,7 @@ class Diagnosis:
         self.doubt = ""
         self.others: list[SourceLine] = []
         words = {
-            "operation": self.operation if node is None else forward_name(self.operation).lower(),
+            "operation": self.operation if node is None else _called(node),
             "branch": " (a branch that where() did not take)" if branch else "",
         }
         wording = wording_of("" if node is None else operation_of(node), kind)
@@ -66,6 +66,12 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return lines_html(str(self))
+
+
+def _called(node: Node) -> str:
+    """What a program calls the operation of a node."""
+    operation = OPERATIONS.get(acting_node(node).operation)
+    return forward_name(node.name()).lower() if operation is None else operation.message_name
 
 
 def _code_of(node: Node | None, name: str) -> str:
@@ -162,14 +168,6 @@ def is_mean_of_nothing(node: Node) -> bool:
     leaves = [getattr(one, "variable", None) for one in before]
     shapes = [one.shape if leaf is None else leaf.shape for one, leaf in zip(before, leaves, strict=True)]
     return any(shape is not None and 0 in shape for shape in shapes) and 0 not in (node.shape or ())
-
-
-def is_finite(value: Any) -> bool:
-    """Whether all elements are; whole numbers and missing gradients are."""
-    if value is None:
-        return True
-    array = as_array(value)
-    return array.dtype.kind not in "fc" or bool(isfinite(array).all())
 
 
 def first_bad(array: Any) -> tuple[int, ...]:

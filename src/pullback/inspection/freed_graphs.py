@@ -11,15 +11,15 @@ from pullback.inspection.finding import (
     blame_leaf,
     doubted,
     first_bad,
-    is_finite,
     known_operands,
     operations_in_order,
     unravel,
 )
-from pullback.inspection.nodes import leaves_behind
+from pullback.inspection.nodes import is_finite, leaves_behind
 from pullback.inspection.replaying import replayed
 from pullback.inspection.singular_points import (
     CUSTOM,
+    GROWING,
     OPAQUE,
     deciding_operands,
     divides_by_differences,
@@ -34,7 +34,6 @@ from pullback.inspection.singular_points import (
 )
 from pullback.tensor.tensor import Tensor
 
-_GROWING = ("by growing", "with its exponent")
 _FREED = "the graph was freed; retain_graph=True tells more"
 
 
@@ -57,7 +56,7 @@ def diagnose_freed(loss: Tensor, nodes: list[Node]) -> Diagnosis | None:
     candidates.sort(
         key=lambda node: how_it_breaks(operation_of(node)) == "with its exponent"
     )  # gone: most are harmless
-    growing = [node for node in suspects if how_it_breaks(operation_of(node)) in (*_GROWING, OPAQUE, CUSTOM)]
+    growing = [node for node in suspects if how_it_breaks(operation_of(node)) in (*GROWING, OPAQUE, CUSTOM)]
     grown = next((node for node, result in replayed(growing).items() if not is_finite(result._array)), None)
     if grown is not None and not candidates:
         has_nan = any((leaf.grad._array != leaf.grad._array).any() for leaf in bad if leaf.grad is not None)
@@ -92,7 +91,7 @@ def _of_forward(loss: Tensor, nodes: list[Node]) -> Diagnosis:
         return known[0]
     breaking = [node for node in ordered if is_pole(operation_of(node)) or has_domain(operation_of(node))]
     is_infinite = not (loss._array != loss._array).any()
-    growing = [node for node in ordered if is_infinite and how_it_breaks(operation_of(node)) in _GROWING]
+    growing = [node for node in ordered if is_infinite and how_it_breaks(operation_of(node)) in GROWING]
     if breaking:
         kind = "division_by_zero" if is_pole(operation_of(breaking[0])) else "domain"
         return doubted(Diagnosis(breaking[0], kind, forward=True), _FREED, [*breaking[1:], *growing])

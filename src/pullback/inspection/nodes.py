@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pullback.backend.array_module import ndarray
+from pullback.backend.array_module import as_array, ndarray
 from pullback.backend.device_array import DeviceArray
 from pullback.graph.custom_function_node import BackwardCFunction
 from pullback.graph.history import gradient_edge, recorded_edge
 from pullback.graph.node import FIRST, Node
 from pullback.graph.saved_tensor import PackedTensor, SavedList, SavedOutput
 from pullback.graph.source_lines import module_path_of, place_of
+from pullback.kernels.comparison import isfinite
 from pullback.tensor.tensor import Tensor
 
 
@@ -138,6 +139,14 @@ def held_behind(value: Any) -> Iterator[Any]:
                 for _, inner in saved_values(held) if isinstance(held, Node) else [("", held)]:
                     yield from held_arrays(inner)
                     yield from held_behind(inner)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether all elements are; whole numbers and missing gradients are."""
+    if value is None:
+        return True
+    array = as_array(value)
+    return array.dtype.kind not in "fc" or bool(isfinite(array).all())
 
 
 def require_tensors(function: str, value: Any) -> None:

@@ -124,6 +124,8 @@ _OWN_WORDS = {
 """What is said of operations that break in a way of their own: the fact `breaks`, see facts.py."""
 
 
+GROWING = ("by growing", "with its exponent")
+"""How operations break that give infinities of large numbers."""
 OPAQUE = "CompiledFunction"
 """The operation whose own operations nobody sees."""
 CUSTOM = "custom Function"

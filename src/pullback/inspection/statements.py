@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from pullback.graph.source_lines import SourceLine
 
-__all__ = ["names_at", "names_in_statement"]
+__all__ = ["goes_to_numpy", "names_at", "names_in_statement"]
 
 
 def names_at(line: SourceLine) -> set[str]:
@@ -41,6 +41,35 @@ def names_in_statement(line: SourceLine) -> set[str]:
             names.add(part.attr)
         stack.extend(child for child in ast.iter_child_nodes(part) if not isinstance(child, ast.stmt))
     return names
+
+
+def goes_to_numpy(line: SourceLine) -> bool:
+    """Whether all that the function does with the names that a statement sets is to hand them to NumPy."""
+    file, number = line.place
+    tree = _parsed("".join(linecache.getlines(file)))
+    statement = _statement_at(tree, number)
+    if tree is None or not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    read, handed = set[ast.Name](), set[ast.AST]()
+    for part in ast.walk(_scope_at(tree, number)):
+        if isinstance(part, ast.Name) and part.id in names and part.lineno > number and isinstance(part.ctx, ast.Load):
+            read.add(part)
+        elif isinstance(part, ast.Attribute) and part.attr == "numpy":
+            handed.add(part.value)
+        elif isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("np.", "numpy.")):
+            handed.update(part.args)
+    return bool(read) and read <= handed
+
+
+def _scope_at(tree: ast.AST, number: int) -> ast.AST:
+    """The innermost function whose lines hold the number, or the whole."""
+    around = [
+        part for part in ast.walk(tree)
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and part.lineno <= number <= (part.end_lineno or 0)
+    ]  # fmt: skip
+    return max(around, key=lambda part: part.lineno, default=tree)
 
 
 @lru_cache(maxsize=4)
