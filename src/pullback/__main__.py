@@ -90,11 +90,12 @@ def run_with_coverage(path: str, arguments: Sequence[str], file: str | None = No
 
     from pullback.inspection.coverage import program_coverage
     from pullback.inspection.derivative_use import used_derivatives
+    from pullback.modes.node_observer import seen_in_new_threads
 
     used = used_derivatives()
 
     def run() -> None:
-        with used:
+        with used, seen_in_new_threads(used):
             execute_script(path, arguments)
 
     try:

@@ -167,3 +167,15 @@ def test_a_reentrant_checkpoint_has_no_second_derivative() -> None:
         with pytest.raises(NotImplementedError, match="CheckpointFunction") as caught:
             checkpoint(pullback.sin, x, use_reentrant=True)
     assert "use_reentrant=False" in caught.value.__notes__[0]
+
+
+def test_the_command_sees_threads_that_the_program_starts(tmp_path: Path) -> None:
+    script, file = tmp_path / "script.py", tmp_path / "report.json"
+    script.write_text(
+        "import threading\nimport torch\nw = torch.ones(3, requires_grad=True)\n"
+        "def work():\n    (w.sinh() * w).sum().backward()\n"
+        "thread = threading.Thread(target=work)\nthread.start()\nthread.join()\nw.cosh()\n"
+    )
+    subprocess.run([sys.executable, "-m", "pullback", "coverage", "--json", str(file), str(script)], check=True)
+    used = {row["operation"]: row["passes"] for row in json.loads(file.read_text())["rows"]}
+    assert used == {"sinh": 1, "mul": 1, "sum_all": 1, "cosh": 0}

@@ -493,3 +493,20 @@ def test_an_infinity_in_the_data_of_a_recurrent_layer_came_in() -> None:
     found = diagnose(layer(x)[0].sum())
     assert found is not None
     assert (found.kind, found.element, found.operands) == ("nan_came_in", (1, 0, 1), {"input": float("inf")})
+
+
+def test_a_diagnosis_inside_of_transforms_counts_the_examples() -> None:
+    seen: list[Any] = []
+
+    def function(x: Any) -> Any:
+        loss = pullback.where(x > 0, x.sqrt(), 0.0).sum()
+        found = diagnose(loss)
+        assert found is not None
+        seen.append((found.operation, found.kind, found.element))
+        return loss
+
+    pullback.func.grad(function)(pullback.tensor([1.0, 0.0]))
+    pullback.vmap(pullback.func.grad(function))(pullback.tensor([[1.0, 1.0], [2.0, 0.0]]))
+    assert seen == [
+        ("SqrtBackward0", "zero_times_infinity", (1,)), ("SqrtBackward0", "zero_times_infinity", (1, 1)),
+    ]  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 import pullback
 from pullback.autograd.graph import record_source_lines
 from pullback.inspection.stepping import break_at, clear_breaks, set_trace
+from pullback.modes.switches import switches
 
 
 def network() -> tuple[pullback.nn.Module, Any]:
@@ -192,3 +193,16 @@ def test_pdb_says_that_compiled_functions_run_uncompiled_meanwhile() -> None:
     finally:
         clear_breaks()
     assert "run uncompiled while there is a breakpoint" in out.getvalue()
+
+
+def test_a_breakpoint_that_is_cleared_in_a_pass_leaves_nothing_behind_and_others_observing() -> None:
+    x = pullback.ones(2, requires_grad=True)
+    with pullback.profiler.profile() as profiled:
+        break_at("ExpBackward0", clear_breaks)
+        x.exp().sum().backward()
+        assert switches.node_observer is not None
+        x.sin().sum().backward()
+    assert "SinBackward0" in {event.name for event in profiled.events()}
+    break_at("ExpBackward0", clear_breaks)
+    x.exp().sum().backward()
+    assert switches.node_observer is None

@@ -409,3 +409,17 @@ def test_a_profile_writes_the_page_with_its_times_and_its_memory(tmp_path: Path,
     assert bool(page.data["steps"]) == retain_graph
     prof.export_page(str(tmp_path / "page.html"), loss, model)
     assert "aten::linear" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("wait", ["thread.join()", "time.sleep(60)"])
+def test_a_pass_in_a_thread_of_a_program_is_shown_and_ends_the_program(tmp_path: Path, wait: str) -> None:
+    script, output = tmp_path / "script.py", tmp_path / "page.html"
+    script.write_text(
+        "import threading, time\nimport torch\nw = torch.ones(3, requires_grad=True)\n"
+        "thread = threading.Thread(target=lambda: w.sinh().sum().backward())\n"
+        f"thread.start()\n{wait}\nprint('went on')\n"
+    )
+    command = [sys.executable, "-m", "pullback", "view", "--no-open", "--output", str(output), str(script)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=50)
+    assert "SinhBackward0" in output.read_text()
+    assert (done.stdout, done.stderr) == ("", f"pullback: the page is {output}\n")

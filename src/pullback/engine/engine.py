@@ -41,7 +41,15 @@ from pullback.graph.source_lines import note_source_line
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.guards import guarded
 from pullback.modes.interception import dispatch, is_backward_dispatched
-from pullback.modes.switches import SWITCH_DEFAULTS, current_switches, process, set_switches, switched, switches
+from pullback.modes.switches import (
+    SWITCH_DEFAULTS,
+    current_switches,
+    process,
+    set_switch,
+    set_switches,
+    switched,
+    switches,
+)
 from pullback.native.locks import process_lock
 from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -101,7 +109,10 @@ def _end_pass(task: GraphTask, outer: GraphTask | None, former: dict[str, Any], 
         switches.current_node = former_node
     _running.task = outer
     if process.changed or former is not SWITCH_DEFAULTS:  # what hooks entered and did not leave ends with the pass
+        observer, former_observer = switches.node_observer, former["node_observer"]
         set_switches(former)
+        if former_observer is not None and former_observer.is_stopped:  # by what ran in the pass: it is not put back
+            set_switch("node_observer", observer)
     if task.streams is not None:
         task.streams.leave()
     if outer is None:

@@ -17,7 +17,8 @@ from typing import Any
 
 from pullback.autograd.differentiation import make_grads, root_edges
 from pullback.autograd.grad_mode import enable_grad
-from pullback.backend.array_module import as_array
+from pullback.backend.array_module import as_array, ones
+from pullback.backend.logical_array import has_values
 from pullback.engine.engine import current_graph_task, engine
 from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of
@@ -69,6 +70,7 @@ def diagnose(loss: Tensor, gradient: Any = None) -> Diagnosis | None:
     pass is run again, without hooks and without changing any `.grad`, and the element and its operands are known. So they
     are where the loss itself was not finite. Of other graphs that were freed, those are computed again that depend on leaves
     and numbers alone; of the rest the operations that can have done it are left, judged by the leaves and their gradients.
+    Inside of `vmap` the examples count in the first dimension of `element`.
 
     >>> import pullback
     >>> x = pullback.tensor([1.0, 0.0], requires_grad=True)
@@ -80,6 +82,11 @@ def diagnose(loss: Tensor, gradient: Any = None) -> Diagnosis | None:
     """
     if not isinstance(loss, Tensor):
         raise TypeError(f"diagnose expects a tensor, got {type(loss).__name__}")
+    if not has_values(loss._array):  # one example of a batch: its graph is that of all of them
+        whole = loss._bottom
+        return diagnose(
+            whole, new_tensor(ones(whole._array.shape, whole._array.dtype)) if gradient is None else gradient._bottom
+        )
     nodes = nodes_behind(loss)
     if any(is_released(node) for node in nodes):
         known = _remembered.get(id(loss))

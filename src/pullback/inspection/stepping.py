@@ -183,10 +183,7 @@ _own = _Own()
 
 
 def _observe() -> None:
-    """Begin or end to observe passes, as there are breakpoints.
-
-    A pass puts back the observers that it began with, so one that was removed inside of it may still be there.
-    """
+    """Begin or end to observe passes, as there are breakpoints."""
     breaks, known = _own.breaks, switches.node_observer
     while known is not None and known is not breaks:
         known = known._around

@@ -6,7 +6,10 @@ there, a pass pays nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from pullback.modes.guards import guarded, undone_by
@@ -18,9 +21,12 @@ class NodeObserver:
     """The base of what watches backward passes: the profiler, precision telemetry, recorded runs."""
 
     _around: NodeObserver | None = None
+    is_stopped = False
+    """Whether it is to see nothing any more."""
 
     def start_observing(self) -> None:
         """See nodes of this thread from now on."""
+        self.is_stopped = False
         self._around = set_switch("node_observer", self)
 
     def stop_observing(self) -> None:
@@ -33,6 +39,7 @@ class NodeObserver:
                 inner._around = self._around
             inner = inner._around
         self._around = None
+        self.is_stopped = True
 
     def evaluate(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
         """Let the observers see how `run` evaluates a node."""
@@ -72,3 +79,35 @@ class RunObserver(NodeObserver):
     def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An interceptor; see Note [Interception]."""
         return NotImplemented
+
+
+class _Twin(RunObserver):
+    """Sees a thread for a block that another one entered."""
+
+    def __init__(self, observer: RunObserver) -> None:
+        self._observer = observer
+
+    def observe(self, node: Any, grads: Sequence[Any], edges: Any, run: Callable[[], Any]) -> Any:
+        return self._observer.observe(node, grads, edges, run)
+
+    def see_arrival(self, node: Any, grad: Any) -> None:
+        self._observer.see_arrival(node, grad)
+
+    def _operation(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._observer._operation(function, args, kwargs)
+
+
+@contextlib.contextmanager
+def seen_in_new_threads(observer: RunObserver) -> Iterator[None]:
+    """Let a block see the threads too that are started meanwhile: for who looks at a whole program."""
+    former = threading.getprofile()
+
+    def enter(*event: Any) -> None:  # called as the thread begins
+        sys.setprofile(former)
+        _Twin(observer).__enter__()
+
+    threading.setprofile(enter)
+    try:
+        yield
+    finally:
+        threading.setprofile(former)

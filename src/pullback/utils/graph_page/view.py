@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,6 +44,7 @@ def view(arguments: Sequence[str], execute: Callable[[str, Sequence[str]], None]
         return 0
     script = rest[0]
     output = Path(options.output or Path(script).stem + ".graph.html")
+    ended = threading.Event()
 
     def show(page: Page) -> None:
         page.save(output)
@@ -48,18 +52,32 @@ def view(arguments: Sequence[str], execute: Callable[[str, Sequence[str]], None]
         if options.opens and _has_screen():
             page.open(output)
         if not options.goes_on and not page.data["notes"]:  # of a pass that failed, Python shows the error
-            raise _PassEnded
+            ended.set()
+            if threading.current_thread() is threading.main_thread():
+                raise _PassEnded
+            _interrupt_main_thread()
+            raise SystemExit  # ends this thread without a word
 
-    with watch_backward(number=options.number, title=Path(script).name, then=show) as watch:
+    with watch_backward(number=options.number, title=Path(script).name, then=show, every_thread=True) as watch:
         try:
             execute(script, rest[1:])
-        except _PassEnded:
+        except (_PassEnded, KeyboardInterrupt, SystemExit):
+            if not ended.is_set():
+                raise
             return 0
     if watch.page is None:
         seen = f"only {watch.passes} ran" if watch.passes else "none ran"
         print(f"pullback: there is no backward pass number {options.number} to show: {seen}", file=sys.stderr)
         return 1
     return 0
+
+
+def _interrupt_main_thread() -> None:
+    """Raise KeyboardInterrupt there, also where it sleeps or waits."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 class _Options:

@@ -24,13 +24,15 @@ __all__ = ["BackwardWatch", "title_of", "watch_backward", "why_it_ended"]
 class BackwardWatch:
     """What `watch_backward` saw: the number of passes, and the page once the wanted one has ended."""
 
-    def __init__(self, params: Any, number: int, title: str | None, then: Callable[[Page], None] | None) -> None:
+    def __init__(
+        self, params: Any, number: int, title: str | None, then: Callable[[Page], None] | None, every_thread: bool
+    ) -> None:
         self.page: Page | None = None
         self.passes = 0
         self._params, self._number, self._title, self._then = params, number, title, then
         self._times = profile(profile_memory=True)
         self._stop = contextlib.ExitStack()
-        self._thread, self._is_inside = threading.get_ident(), False
+        self._thread, self._is_inside = None if every_thread else threading.get_ident(), False
 
     def _repr_html_(self) -> str | None:
         return None if self.page is None else self.page._repr_html_()
@@ -83,9 +85,10 @@ class BackwardWatch:
     def _see(self, roots: list[Any], ends: list[Any], run: Callable[[], Any]) -> Any:
         """Run a pass from `roots` that may return the gradients at the nodes `ends`; make the page of the wanted one.
 
-        Passes of other threads are left alone, and so are those inside of another pass (of a checkpoint, say).
+        Passes of other threads are left alone unless they are asked for, and so are those inside of another pass (of a
+        checkpoint, say), or beside one.
         """
-        if self._is_inside or threading.get_ident() != self._thread:
+        if self._is_inside or self._thread not in (None, threading.get_ident()):
             return run()
         self.passes += 1
         self._is_inside = True
@@ -136,12 +139,14 @@ class BackwardWatch:
 
 
 def watch_backward(
-    params: Any = None, *, number: int = 1, title: str | None = None, then: Callable[[Page], None] | None = None
-) -> BackwardWatch:
+    params: Any = None, *, number: int = 1, title: str | None = None, then: Callable[[Page], None] | None = None,
+    every_thread: bool = False,
+) -> BackwardWatch:  # fmt: skip
     """Watch the block's operations and its backward pass (the first, or the one of this `number`), and make its page.
 
     Unlike `graph_page` it sees the forward computation as well, so the page has the times of both. A pass that fails is
-    shown up to there. `then` is called with the page as soon as the pass has ended.
+    shown up to there. `then` is called with the page as soon as the pass has ended. With `every_thread` passes of other
+    threads count too, though their forward computation is not timed.
 
     >>> import pullback
     >>> x = pullback.ones(3, requires_grad=True)
@@ -150,7 +155,7 @@ def watch_backward(
     >>> watch.page
     <Page: 4 boxes; .save(path) writes it, .open() shows it>
     """
-    return BackwardWatch(params, number, title, then)
+    return BackwardWatch(params, number, title, then, every_thread)
 
 
 def title_of(rows: list[Row]) -> str:
