@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import pullback
 
 F = pullback.nn.functional
+torch: Any = pullback
 
 
 def signs_of(tensor: Any) -> list[bool]:
@@ -125,3 +127,30 @@ def test_the_gradient_of_a_long_running_product_is_accurate() -> None:
     wide = values.astype(np.float64)
     exact = np.cumsum(np.cumprod(wide)[::-1])[::-1] / wide
     assert np.max(np.abs(x.grad.numpy() / exact - 1)) < 1e-6
+
+
+TOO_LARGE: dict[str, Any] = {
+    "a list of floats": lambda: torch.tensor([1e10], dtype=torch.int32),
+    "a float": lambda: torch.tensor(127.9, dtype=torch.int8),
+    "nan": lambda: torch.tensor([float("nan")], dtype=torch.int64),
+    "a negative float": lambda: torch.tensor([-0.5], dtype=torch.uint8),
+    "padding": lambda: torch.nn.functional.pad(torch.zeros(1, dtype=torch.int8), (1, 0), value=300.0),
+    "padding of halves": lambda: torch.nn.functional.pad(torch.zeros(1, dtype=torch.float16), (1, 0), value=1e10),
+    "a bound": lambda: torch.zeros(1, dtype=torch.int32).clamp(max=2**31),
+    "a mask of halves": lambda: torch.zeros(1, dtype=torch.float16).masked_fill(torch.tensor([True]), -1e9),
+    "a complex number": lambda: torch.full((1,), 1e50, dtype=torch.complex64),
+    "an exponent": lambda: torch.ones(1, dtype=torch.int32) ** (2**31),
+}
+
+
+@pytest.mark.parametrize("make", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_numbers_that_a_dtype_cannot_hold_are_refused(make: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"value cannot be converted to type .* without overflow"):
+        make()
+
+
+def test_16_bits_are_filled_with_infinity() -> None:
+    x = torch.zeros(2, dtype=torch.float16)
+    x[0] = -1e9
+    made = [torch.full((1,), 1e10, dtype=torch.float16), x, torch.zeros(1, dtype=torch.float16).fill_(1e50)]
+    assert [tensor.tolist() for tensor in made] == [[inf], [-inf, 0.0], [inf]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pullback.checks.dtypes import refuse_complex_bounds, refuse_kinds
+from pullback.checks.numbers import checked_number
 from pullback.typing import Array, Scalar
 
 
@@ -33,6 +34,10 @@ def fmin(input: Array, other: Array) -> None:
 def clamp(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> None:
     refuse_complex_bounds(input)
     refuse_kinds(input, "b", "clamp")
+    if input.dtype.kind in "iu":
+        for bound in (min, max):
+            if bound is not None:
+                checked_number(bound, input.dtype)
 
 
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None) -> None:

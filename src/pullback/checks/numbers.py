@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import cmath
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,15 @@ def checked_number(value: Scalar, dtype: DType) -> Any:
             raise overflow(dtype)
         return number_as(int(value), dtype)
     result = number_as(value, dtype)
-    if dtype.kind not in "bcW" and math.isfinite(value) and not np.isfinite(result):  # type: ignore[arg-type]
+    if dtype.kind not in "bW" and cmath.isfinite(value) and not np.isfinite(result):
         raise overflow(dtype)
     return result
+
+
+def filling_number(value: Scalar, dtype: DType) -> Any:
+    """As `checked_number`, for what is filled: 16 bits take infinity for a number that they cannot hold."""
+    is_half = dtype.itemsize == 2 and dtype.kind not in "iu"
+    return number_as(value, dtype) if is_half and not isinstance(value, complex) else checked_number(value, dtype)
 
 
 def overflow(dtype: DType, is_element: bool = False) -> RuntimeError:
@@ -49,10 +55,10 @@ def element_as(value: Scalar, dtype: DType) -> Any:
         raise TypeError("must be real number, not complex")
     if kind not in "iu":
         return value
-    if isinstance(value, float) and not math.isfinite(value):
+    info = np.iinfo(dtype)
+    if isinstance(value, float) and not info.min <= value <= info.max:  # nan is not
         raise overflow(dtype, is_element=True)
     whole = int(value)  # type: ignore[arg-type]  # not complex here
-    info = np.iinfo(dtype)
     if not -(2**63) <= whole < (2**64 if kind == "u" else 2**63):
         raise ValueError("Overflow when unpacking long long")
     if whole > info.max or (whole < info.min and (kind == "i" or whole < -info.max)):

@@ -43,10 +43,16 @@ def require_fit(array: Array, dtype: DType) -> None:
     """Refuse values that a dtype cannot hold."""
     if array.dtype.kind == "c" and dtype.kind not in "bcW":
         raise TypeError("must be real number, not complex")
-    if dtype.kind in "iu" and array.dtype.kind in "iu" and array.size:
-        info = np.iinfo(dtype)
-        if array.max() > info.max or array.min() < (info.min if dtype.kind == "i" else -info.max):
+    if dtype.kind not in "iu" or not array.size:
+        return
+    info = np.iinfo(dtype)
+    if array.dtype.kind == "f":
+        least, largest = float(array.min()), float(array.max())
+        if not info.min <= least <= largest <= info.max:  # nan is not
             raise overflow(dtype, is_element=True)
+    least_taken = info.min if dtype.kind == "i" else -info.max  # -1 wraps around in an unsigned type
+    if array.dtype.kind in "iu" and not (least_taken <= array.min() and array.max() <= info.max):
+        raise overflow(dtype, is_element=True)
 
 
 def _first_text(data: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback.backend.dtype import complex128, dtype, float64, scalar_type_name
+from pullback.checks.numbers import overflow
 from pullback.facts import declare
 from pullback.functions.conversion import convert
 from pullback.graph.in_place import in_place, write_out
@@ -118,4 +119,4 @@ def _check_integer_exponent(input: Any, exponent: int) -> None:
     if exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if exponent >> (numpy_dtype.itemsize * 8 - (numpy_dtype.kind == "i")):
-        raise RuntimeError(f"value cannot be converted to type {numpy_dtype.name}_t without overflow")
+        raise overflow(numpy_dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.checks.numbers import checked_number
+from pullback.checks.numbers import filling_number
 from pullback.errors import wrong_type
 from pullback.facts import declare
 from pullback.functions.direct_writes import fills_plainly
@@ -64,7 +64,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, (str, list, tuple, type(None))):
         raise wrong_type("fill_", "value", 1, "Tensor", value)
     if not isinstance(value, TensorBase) and fills_plainly(input):
-        input._array[...] = checked_number(value, input._array.dtype)
+        input._array[...] = filling_number(value, input._array.dtype)
         bump_version(input)
         return input
     return G.fill_in_place_tensor_(input, value) if isinstance(value, TensorBase) else G.fill_in_place_(input, value)

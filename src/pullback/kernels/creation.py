@@ -12,7 +12,7 @@ from pullback.backend.array_module import fill_array, inverse_order, memory_orde
 from pullback.backend.dtype import default_complex, default_float, number_dtype, promote_dtypes
 from pullback.backend.libm import multiply_add
 from pullback.checks import checked
-from pullback.checks.numbers import checked_number, element_as
+from pullback.checks.numbers import element_as, filling_number
 from pullback.checks.values import read_values, refuse_long_integers, require_fit, require_number_array
 from pullback.native import by_device, silent
 from pullback.typing import Array, DType, Scalar, Shape
@@ -53,7 +53,7 @@ def _inferred_dtype(data: Any, array: Array) -> DType | None:
 @by_device
 def checked_fill(shape: Shape, value: Scalar, dtype: DType) -> Array:
     """One value in every place, refused where the type cannot hold it."""
-    return fill_array(np.empty(shape, dtype), checked_number(value, dtype))
+    return fill_array(np.empty(shape, dtype), filling_number(value, dtype))
 
 
 def _dtypes_in(data: Any) -> set[Any]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pullback.backend.array_module import is_at_hand
 from pullback.checks import checked
+from pullback.checks.numbers import checked_number
 from pullback.kernels.accumulation import widened
 from pullback.native import by_device, native
 from pullback.typing import Array, Scalar, Shape
@@ -23,7 +24,11 @@ def constant_pad_nd(input: Array, pad: Shape, value: Scalar = 0) -> Array:
         sizes.append(size + before + after)
         source.append(slice(max(0, -before), size - max(0, -after)))
         target.append(slice(max(0, before), size + before + after - max(0, after)))
-    result = np.full(sizes, value, input.dtype) if value else np.zeros(sizes, input.dtype)
+    if value:
+        given = value if isinstance(value, complex) else float(value)
+        result = np.full(sizes, checked_number(given, input.dtype), input.dtype)
+    else:
+        result = np.zeros(sizes, input.dtype)
     result[tuple(target)] = input[tuple(source)]
     return result
 

@@ -772,9 +772,21 @@ static double rounded_number(FloatKind kind, double value)
     return wide;
 }
 
-/* To 16 bits, where PyTorch does so first; 0 where no array among the operands says that there are such. */
+static int is_beyond(FloatKind kind, double value)
+{
+    return isfinite(value) && isinf(rounded_number(kind, value));
+}
+
+/* To 16 bits, where PyTorch does so first; 0 where no array among the operands says that there are such, or where these
+   cannot hold a number. */
 static int round_numbers(Call *call)
 {
+    for (int k = 0; k < call->count; k++)
+        if (!call->operands[k] && is_beyond(call->kind, call->constants[k]))
+            return 0;
+    for (int i = 0; i < call->kernel->count; i++)
+        if (call->kernel->parameters[i].kind == NUMBER && is_beyond(call->kind, call->given.numbers[i]))
+            return 0;
     for (int k = 0; call->kernel->rounds_numbers && k < call->count; k++)
         if (!call->operands[k])
             call->constants[k] = rounded_number(call->kind, call->constants[k]);
