@@ -785,7 +785,7 @@ static int round_numbers(Call *call)
         if (!call->operands[k] && is_beyond(call->kind, call->constants[k]))
             return 0;
     for (int i = 0; i < call->kernel->count; i++)
-        if (call->kernel->parameters[i].kind == NUMBER && is_beyond(call->kind, call->given.numbers[i]))
+        if (call->kernel->parameters[i] == NUMBER && is_beyond(call->kind, call->given.numbers[i]))
             return 0;
     for (int k = 0; call->kernel->rounds_numbers && k < call->count; k++)
         if (!call->operands[k])
