@@ -197,3 +197,12 @@ def _keep_in_a_dictionary() -> None:
 def test_a_list_in_an_object_is_named_as_a_program_writes_it(program: Any, name: str) -> None:
     with pytest.warns(UserWarning, match=f"held by tensors in the list '{name}' made at"):
         program()
+
+
+def test_a_list_of_losses_is_released_at_once() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    losses = [w.exp().sum(), w.sin().sum()]
+    release(losses)
+    assert [loss.grad_fn for loss in losses] == [None, None]
+    with pytest.raises(TypeError, match="release expects a tensor, or a list of them, got int"):
+        release(3)  # type: ignore[arg-type]

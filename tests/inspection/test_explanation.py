@@ -17,7 +17,9 @@ import pytest
 
 import pullback
 from pullback.autograd.graph import record_source_lines
+from pullback.inspection import explanation as explanation_module
 from pullback.inspection.explanation import Explanation, Explanations, explain_grad
+from pullback.inspection.nodes import nodes_behind
 from pullback.modes.cuts import clear_cuts, cuts
 from pullback.tensor.tensor import Tensor
 
@@ -723,3 +725,45 @@ def test_values_that_only_go_to_numpy_are_told_of_as_such(use: str, code: str) -
     assert isinstance(explanation, Explanation)
     assert explanation.line is not None
     assert (explanation.code, explanation.line.place[1]) == (code, line)
+
+
+def test_a_module_of_many_layers_is_explained_by_one_look_at_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = pullback.nn.Sequential(*[pullback.nn.Linear(2, 2) for _ in range(20)])
+    loss = (net(pullback.ones(1, 2)) * 0.0).sum()
+    loss.backward()
+    walks = []
+
+    def walk(tensors: Any) -> Any:
+        walks.append(tensors)
+        return nodes_behind(tensors)
+
+    monkeypatch.setattr(explanation_module, "nodes_behind", walk)
+    assert len(explain_grad(net, loss)) == 40  # type: ignore[arg-type]
+    assert len(walks) == 1
+
+
+@record_source_lines()
+def test_the_last_result_of_a_line_that_runs_again_and_again_is_known() -> None:
+    clear_cuts()
+    w = pullback.ones(2, requires_grad=True)
+    references = []
+    for step in range(20):
+        h = w.detach()
+        if step % 3 == 0:
+            references.append(weakref.ref(h))  # one that the program holds is not used for another tensor
+        (cut,) = cuts()
+        assert cut.result is not None
+        assert cut.result() is h
+    assert references.pop()() is None
+    assert {reference() for reference in references} == {None}
+    assert weakref.ref(h)() is h
+    del h
+    assert cut.result is not None
+    assert cut.result() is None
+
+
+def test_a_gradient_without_elements_is_one() -> None:
+    x = pullback.empty(0, 2, requires_grad=True)
+    loss = x.sum()
+    loss.backward()
+    assert explain_grad(x, loss).code == "has_gradient"  # type: ignore[union-attr]

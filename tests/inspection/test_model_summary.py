@@ -112,3 +112,14 @@ def test_the_products_of_recurrent_layers_are_counted(kind: str, gates: int) -> 
     (row,) = report.rows
     assert row["forward_flops"] == 2 * 4 * 5 * gates * 2 * (3 + 2)
     assert row["backward_flops"] >= row["forward_flops"]
+
+
+@pytest.mark.parametrize("dtype", [pullback.float64, pullback.bfloat16])
+def test_sizes_stand_for_numbers_of_the_parameters_dtype(dtype: Any) -> None:
+    report = summary(pullback.nn.Linear(2, 3).to(dtype), (4, 2))
+    assert report.facts["input_bytes"] == 8 * dtype.itemsize
+
+
+def test_what_is_no_module_has_no_summary() -> None:
+    with pytest.raises(TypeError, match="summary expects a module, got function"):
+        summary(lambda x: x, (2,))

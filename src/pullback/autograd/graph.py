@@ -316,8 +316,8 @@ def set_source_lines(enabled: bool) -> bool:
     return bool(want_source_lines(int(enabled)))
 
 
-def release(tensor: Tensor) -> None:
-    """Free the graph behind a tensor: what its nodes saved is dropped, and the tensor has no history any more.
+def release(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Free the graph behind a tensor, or several: what its nodes saved is dropped, and it has no history any more.
 
     Other results of the same nodes cannot be differentiated afterwards.
 
@@ -328,6 +328,12 @@ def release(tensor: Tensor) -> None:
     >>> total.grad_fn is None
     True
     """
+    if isinstance(tensor, list | tuple):
+        for one in tensor:
+            release(one)
+        return
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"release expects a tensor, or a list of them, got {type(tensor).__name__}")
     line = source_line()
     mark = None if line is None else Pass(line)
     stack: list[_Node] = [] if tensor.grad_fn is None else [tensor.grad_fn]

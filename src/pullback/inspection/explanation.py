@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from pullback.autograd.differentiation import make_grads, root_edges
@@ -18,7 +19,7 @@ from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
 from pullback.graph.source_lines import SourceLine, source_line_of, source_line_of_hook
 from pullback.inspection.left_out import held_by_optimizers, of_optimizer, unregistered
-from pullback.inspection.nodes import held_arrays, is_released, leaves_behind, named_leaves, nodes_behind, saved_values
+from pullback.inspection.nodes import held_arrays, is_released, named_leaves, nodes_behind, saved_values
 from pullback.inspection.replaying import replayed
 from pullback.inspection.statements import goes_to_numpy, names_at, names_in_statement
 from pullback.modes.cuts import Cut, cuts
@@ -219,24 +220,56 @@ def explain_grad(tensor: Any, loss: Tensor | None = None) -> Explanation | Expla
     >>> explain_grad(w, loss).code
     'detach'
     """
+    graph = None if loss is None else _Graph(loss)
     if hasattr(tensor, "named_parameters"):
-        return _of_module(tensor, loss)
+        return _of_module(tensor, graph)
     if hasattr(tensor, "param_groups"):
-        return _of_optimizer(tensor, loss)
+        return _of_optimizer(tensor, graph)
     if isinstance(tensor, list | tuple | dict):
-        return _of_parameters(named_leaves(tensor), loss)
+        return _of_parameters(named_leaves(tensor), graph)
     if not isinstance(tensor, Tensor):
         raise TypeError(
             "explain_grad expects a tensor, or a module, an optimizer, a list or a mapping of tensors, got "
             f"{type(tensor).__name__}"
         )
-    return _explain(tensor, loss)
+    return _explain(tensor, graph)
 
 
-def _of_module(module: Any, loss: Tensor | None) -> Explanations:
+class _Graph:
+    """The graph behind a loss, walked once for all tensors that are asked about."""
+
+    def __init__(self, loss: Tensor) -> None:
+        self.loss = loss
+        self.zeroing: list[Node] = []
+        """Nodes that made gradients zero, found for tensors before."""
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        return nodes_behind(self.loss)
+
+    @cached_property
+    def leaves(self) -> dict[int, Tensor]:
+        """By their identities."""
+        return {id(node.variable): node.variable for node in self.nodes if hasattr(node, "variable")}
+
+    @cached_property
+    def runs_passes(self) -> bool:
+        """Whether the backward of a custom Function may run passes of its own, which reach other leaves."""
+        return any(isinstance(node, BackwardCFunction) for node in self.nodes)
+
+    @cached_property
+    def again(self) -> Tensor | None:
+        """The loss with its graph whole: computed again where it was freed, None where it cannot be."""
+        if not any(is_released(node) for node in self.nodes):
+            return self.loss
+        again = replayed(self.nodes).get(self.nodes[0])
+        return None if again is None or again.grad_fn is None else again
+
+
+def _of_module(module: Any, graph: _Graph | None) -> Explanations:
     named = list(module.named_parameters())
-    found = _of_parameters(named, loss)
-    behind = set() if loss is None else {id(leaf) for leaf in leaves_behind(loss)}
+    found = _of_parameters(named, graph)
+    behind: Collection[int] = () if graph is None else graph.leaves
     held = held_by_optimizers([parameter for _, parameter in named])
     for name, holder, leaf in unregistered(module):
         if (leaf.grad is not None or id(leaf) in behind) and id(leaf) not in (held or ()):
@@ -247,13 +280,13 @@ def _of_module(module: Any, loss: Tensor | None) -> Explanations:
     return found
 
 
-def _of_optimizer(optimizer: Any, loss: Tensor | None) -> Explanations:
+def _of_optimizer(optimizer: Any, graph: _Graph | None) -> Explanations:
     from pullback.optim.optimizer import have_stepped  # lazy: above this layer
 
     named = list(of_optimizer(optimizer))
-    found = _of_parameters(named, loss)
+    found = _of_parameters(named, graph)
     held = {id(parameter) for _, parameter in named}
-    others = [] if loss is None else [leaf for leaf in leaves_behind(loss) if id(leaf) not in held]
+    others = [] if graph is None else [leaf for number, leaf in graph.leaves.items() if number not in held]
     for name, parameter in named:
         if name in found and found[name].code == "never_used" and any(leaf.shape == parameter.shape for leaf in others):
             found[name] = _named(name, Explanation("replaced"))
@@ -265,11 +298,10 @@ def _of_optimizer(optimizer: Any, loss: Tensor | None) -> Explanations:
     return found
 
 
-def _of_parameters(named: list[tuple[str, Tensor]], loss: Tensor | None) -> Explanations:
+def _of_parameters(named: list[tuple[str, Tensor]], graph: _Graph | None) -> Explanations:
     found = Explanations()
-    zeroing: list[Node] = []
     for name, parameter in named:
-        told = _explain(parameter, loss, zeroing)
+        told = _explain(parameter, graph)
         if told.code != "has_gradient":
             found[name] = _named(name, told)
     return found
@@ -296,46 +328,46 @@ def _named(name: str, explanation: Explanation) -> Explanation:
     return explanation
 
 
-def _explain(tensor: Tensor, loss: Tensor | None, zeroing: list[Node] | None = None) -> Explanation:
-    if tensor is loss:
-        loss = None
+def _explain(tensor: Tensor, graph: _Graph | None) -> Explanation:
+    if graph is not None and tensor is graph.loss:
+        graph = None
     if tensor.grad_fn is None or (tensor._extra is not None and tensor._extra.retains_grad):
         if tensor.grad is not None:
-            return _of_gradient(tensor, loss, [] if zeroing is None else zeroing)
+            return _of_gradient(tensor, graph)
         if not tensor.requires_grad:
-            return _without_history(tensor, tensor.grad_fn is None and loss is None)
-        return _of_leaf(tensor, loss)
+            return _without_history(tensor, tensor.grad_fn is None and graph is None)
+        return _of_leaf(tensor, graph)
     return Explanation("not_a_leaf", source_line_of(tensor.grad_fn), node=tensor.grad_fn.name())
 
 
-def _of_gradient(tensor: Tensor, loss: Tensor | None, zeroing: list[Node]) -> Explanation:
-    """The gradient is there; it may be of another loss, or have been made zero by a node, one of `zeroing` perhaps."""
+def _of_gradient(tensor: Tensor, graph: _Graph | None) -> Explanation:
+    """The gradient is there; it may be of another loss, or have been made zero by a node."""
     assert tensor.grad is not None
-    if loss is not None and tensor.grad_fn is None and tensor.requires_grad and not _may_reach(loss, tensor):
-        found = _of_leaf(tensor, loss)
+    if graph is not None and tensor.grad_fn is None and tensor.requires_grad and not _may_reach(graph, tensor):
+        found = _of_leaf(tensor, graph)
         found.sentence += "; the gradient that it has is of another loss"
         return found
-    if tensor.grad._array.any():
+    if not tensor.grad._array.size or tensor.grad._array.any():
         return Explanation("has_gradient")
-    hook = _zeroing_hook(tensor, loss)
+    hook = _zeroing_hook(tensor, graph)
     if hook is not None:
         return _of_hook(hook)
-    node = next((node for node in zeroing if _reaches(node, tensor)), None)
-    if node is None and loss is not None:
-        node = _zeroing_node(loss, tensor)
-    if node is not None:
-        zeroing.append(node)
+    node = None
+    if graph is not None:
+        node = next((node for node in graph.zeroing if _reaches(node, tensor)), None) or _zeroing_node(graph, tensor)
+    if graph is not None and node is not None:
+        graph.zeroing.append(node)
         return Explanation("zero_gradient", source_line_of(node), node=f": {node.name()} made it so")
     found = Explanation("zero_gradient", node="")
     found.remedy += " Given the loss after backward(retain_graph=True), the operation is named."
     return found
 
 
-def _zeroing_hook(tensor: Tensor, loss: Tensor | None) -> Any:
+def _zeroing_hook(tensor: Tensor, graph: _Graph | None) -> Any:
     """The hook on the way from the loss to the tensor that put zeros in the place of a gradient."""
     extras: list[Any] = [tensor._extra]
-    if loss is not None:
-        extras += [node.extra for node in _nodes_between(nodes_behind(loss), tensor)]
+    if graph is not None:
+        extras += [node.extra for node in _nodes_between(graph.nodes, tensor)]
     return next((hook for extra in extras if extra is not None and (hook := zeroing_hook(extra)) is not None), None)
 
 
@@ -345,16 +377,13 @@ def _of_hook(hook: Any) -> Explanation:
     )
 
 
-def _zeroing_node(loss: Tensor, leaf: Tensor) -> Node | None:
+def _zeroing_node(graph: _Graph, leaf: Tensor) -> Node | None:
     """The node on the way to a leaf that made zeros of a gradient, where the graph is there or can be computed again."""
-    nodes = nodes_behind(loss)
-    if loss._array.size != 1 or not nodes:
+    loss, nodes = graph.again, graph.nodes
+    if graph.loss._array.size != 1 or not nodes:
         return None
-    if any(is_released(node) for node in nodes):
-        again = replayed(nodes).get(nodes[0])
-        if again is None or again.grad_fn is None:
-            return next((node for node in _nodes_between(nodes, leaf)[::-1] if _gives_zeros(node)), None)
-        loss = again
+    if loss is None:
+        return next((node for node in _nodes_between(nodes, leaf)[::-1] if _gives_zeros(node)), None)
     between = set(_nodes_between(nodes_behind(loss), leaf))
     arrived: tuple[Any, ...] = ()
     grads = make_grads((loss,), None, is_grads_batched=False)
@@ -411,10 +440,10 @@ def _without_history(tensor: Tensor, is_result: bool) -> Explanation:
     return Explanation("frozen")
 
 
-def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
+def _of_leaf(leaf: Tensor, graph: _Graph | None) -> Explanation:
     """A leaf requires grad and has none."""
-    nodes = [] if loss is None else nodes_behind(loss)
-    if any(getattr(node, "variable", None) is leaf for node in nodes):
+    loss, nodes = (None, []) if graph is None else (graph.loss, graph.nodes)
+    if graph is not None and id(leaf) in graph.leaves:
         return _of_part(leaf, nodes)
     left_out = ("frozen",) if loss is not None and loss.grad_fn is None else ("frozen", "gradient")
     found = [cut for cut in cuts() if cut.kind not in left_out and cut.concerns(leaf) and _is_direct(cut)]
@@ -434,11 +463,9 @@ def _of_leaf(leaf: Tensor, loss: Tensor | None) -> Explanation:
     return Explanation("never_used")
 
 
-def _may_reach(loss: Tensor, leaf: Tensor) -> bool:
-    """Whether a pass from the loss may give the leaf a gradient: the backward of a custom Function may run passes too."""
-    return any(
-        isinstance(node, BackwardCFunction) or getattr(node, "variable", None) is leaf for node in nodes_behind(loss)
-    )
+def _may_reach(graph: _Graph, leaf: Tensor) -> bool:
+    """Whether a pass from the loss may give the leaf a gradient."""
+    return graph.runs_passes or id(leaf) in graph.leaves
 
 
 def _of_part(leaf: Tensor, nodes: list[Node]) -> Explanation:

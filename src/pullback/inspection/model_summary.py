@@ -26,10 +26,11 @@ def summary(model: Any, input: Any, *, backward: bool = True) -> Report:
     """Run a module once and tell its layers, shapes, parameters, operations and memory.
 
     `input` is a tensor, a tuple of arguments, a dict of keyword arguments, or a tuple of sizes, for which random numbers
-    are drawn. Of each layer: how many operations it calls, the multiplications and additions of its products,
-    convolutions, sums and products of elements (forward, and with `backward` of its gradients), the bytes that its
-    operations allocate, those that are kept for backward (shared memory once), and those of gradients. A container's row
-    counts what is not in a layer inside of it. The model is left as it was: gradients, buffers and random numbers too.
+    of the first parameter's dtype are drawn. Of each layer: how many operations it calls, the multiplications and additions
+    of its products, convolutions, sums and products of elements (forward, and with `backward` of its gradients), the bytes
+    that its operations allocate, those that are kept for backward (shared memory once), and those of gradients. A
+    container's row counts what is not in a layer inside of it. The model is left as it was: gradients, buffers and random
+    numbers too.
 
     >>> import pullback
     >>> model = pullback.nn.Sequential(pullback.nn.Linear(8, 4), pullback.nn.ReLU())
@@ -39,8 +40,10 @@ def summary(model: Any, input: Any, *, backward: bool = True) -> Report:
     >>> report.facts["parameters"], report.facts["backward_flops"]
     (36, 128)
     """
+    if not hasattr(model, "named_modules"):
+        raise TypeError(f"summary expects a module, got {type(model).__name__}")
     with _unchanged(model):
-        return _summarized(model, *_arguments(input), backward)
+        return _summarized(model, *_arguments(model, input), backward)
 
 
 def _summarized(model: Any, args: Any, kwargs: Any, backward: bool) -> Report:
@@ -94,11 +97,12 @@ def _facts(model: Any, rows: Any, prof: Any, forward_end: int, args: Any, kwargs
     }  # fmt: skip
 
 
-def _arguments(input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(model: Any, input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(input, dict):
         return (), input
     if isinstance(input, tuple | list) and input and all(isinstance(size, int) for size in input):
-        return (pullback.randn(*input),), {}
+        floats = [p.dtype for p in model.parameters() if p.is_floating_point() or p.is_complex()]
+        return (pullback.randn(*input, dtype=floats[0] if floats else None),), {}
     return (tuple(input), {}) if isinstance(input, tuple | list) else ((input,), {})
 
 

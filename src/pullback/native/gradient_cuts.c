@@ -45,6 +45,24 @@ static PyObject *weakly(PyObject *value)
     Py_RETURN_NONE;
 }
 
+/* Make the weak reference at a place one to another value. One whose tensor is gone and that nobody else holds is filled
+ * again, as PyWeakref_NewRef fills a new one: to make and free them took half of the time of a note. */
+static inline void refer(PyObject **place, PyObject *value)
+{
+#if PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+    PyWeakReference *known = (PyWeakReference *)*place;
+    Py_ssize_t offset = Py_TYPE(value)->tp_weaklistoffset;
+    PyWeakReference **list = offset ? (PyWeakReference **)((char *)value + offset) : NULL;
+    if (list && !*list && PyWeakref_CheckRefExact(*place) && Py_REFCNT(known) == 1 && known->wr_object == Py_None) {
+        known->wr_object = value;
+        known->hash = -1;
+        *list = known;
+        return;
+    }
+#endif
+    Py_SETREF(*place, weakly(value));
+}
+
 /* Whether the tensor is not a leaf: its edge says it, of a view its grad_fn. */
 static int is_recorded(PyObject *tensor)
 {
@@ -99,7 +117,7 @@ static inline void renew(Cut *cut, PyObject *result)
 {
     cut->number = ++noted;
     if (cut->kind != no_grad && (result != Py_None || cut->result != Py_None))
-        Py_SETREF(cut->result, weakly(result));
+        refer(&cut->result, result);
 }
 
 /* Note a tensor that is not a leaf. */
