@@ -173,6 +173,7 @@ class _Capturing:
                 stops.append("the function sets an attribute of a tensor, which skipping it would lose")
                 break
         self.made.has_effects |= bool(stops)
+        stops += [f"the function may call {name}()" for name in _SETTERS if name in self.recorder.names]
         self.recorder.stops += [Stop(reason, None) for reason in stops]
 
     def _check_attributes_read(self) -> None:
@@ -252,6 +253,11 @@ class _Capturing:
             return
         if not recorder.reads_any_name:
             made.surroundings = Surroundings(*self.roots, names=recorder.names | recorder.own_names)
+        else:
+            self.surroundings.look_up(recorder.names)
+        if (problem := (made.surroundings or self.surroundings).problem) is not None:
+            recorder.stops.append(Stop(problem, None))
+            return
         made.reads_grads = "grad" in recorder.names | recorder.own_names
         if "param_groups" not in recorder.names:
             (made.surroundings or self.surroundings).leave_out_rates()
@@ -280,6 +286,15 @@ class _Capturing:
         keep = {place for place, _ in program.writes} | {grad.input for grad in made.grads}
         keep |= {output.input for output in made.outputs if output.input is not None} | set(made.differentiable)
         keep |= {place for place, _ in made.versions}
+        if (
+            made.surroundings is not None and self.recorder.names & _FACTS
+        ):  # asked of tensors that nothing computes with
+            held = made.surroundings.tensors
+            keep |= {
+                place
+                for place, given in enumerate(made.inputs)
+                if given.place is None and given.grad_of is None and id(given.tensor) in held
+            }
         if made.reads_grads:  # whether there is one is compared
             keep |= {place for place, given in enumerate(made.inputs) if given.requires_grad}
         used |= {g.grad_of.value for g in made.inputs if g.grad_of is not None and g.value in used}
@@ -296,6 +311,14 @@ class _Capturing:
         for output in made.outputs:
             if output.input is not None:
                 output.input = new[output.input]
+
+
+_FACTS = frozenset(["requires_grad", "shape", "size", "dtype", "numel", "ndim", "dim", "stride"])
+"""What code asks of a tensor without computing with it."""
+
+
+_SETTERS = ("set_printoptions", "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads")
+"""Functions that change what is not among the settings."""
 
 
 def _settings() -> tuple[Any, ...]:

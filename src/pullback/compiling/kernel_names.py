@@ -10,6 +10,7 @@ recorded instead.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import threading
@@ -316,6 +317,13 @@ def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
             if isinstance(method, (FunctionType, BuiltinFunctionType)) and not hasattr(method, "_stops"):
                 former[name] = method
                 setattr(Tensor, name, _stopping(method, name))
+        for name in _ASKED:
+            fact = vars(Tensor).get(name)
+            read = fact.fget if isinstance(fact, property) else fact
+            if read is not None and not hasattr(read, "_stops"):
+                former[name] = fact
+                told: Any = _stopping_where_asked(read, name)
+                setattr(Tensor, name, property(told) if isinstance(fact, property) else told)
         if "__getattr__" not in vars(Tensor):
             former["__getattr__"] = None
             Tensor.__getattr__ = _missing_attribute  # type: ignore[method-assign]  # looked up where none is found
@@ -330,6 +338,25 @@ def stopping_at_methods(recorder: Recorder) -> Iterator[None]:
                     setattr(Tensor, name, method)
 
 
+_ASKED = (
+    "grad_fn", "is_leaf", "_version", "output_nr", "retains_grad", "_base", "_is_view", "is_conj", "is_neg", "is_shared",
+    "storage_offset",
+)  # fmt: skip
+"""What programs are not told apart by: the user's code that asks a tensor for it is not skipped."""
+
+
+def _stopping_where_asked(method: Any, name: str) -> Any:
+    @functools.wraps(method)
+    def read(self: Any) -> Any:
+        recorder = _recording.recorder
+        if recorder is not None and recorder.is_open() and not is_called_from_package(1):
+            recorder.stop(f"a tensor is asked for its {name}")
+        return method(self)
+
+    read._stops = True  # type: ignore[attr-defined]  # others that record at the same time leave it
+    return read
+
+
 def _missing_attribute(self: Any, name: str) -> Any:
     """Stop the recording where the user's code asks for an attribute that a tensor of a later call may have."""
     recorder = _recording.recorder
@@ -342,10 +369,7 @@ def _missing_attribute(self: Any, name: str) -> Any:
 def following_sizes() -> Iterator[None]:
     """Let the user's code learn sizes as numbers that are followed. See Note [Followed sizes]."""
     with _lock:
-        former = {
-            name: vars(Tensor)[name]
-            for name in ("shape", "size", "numel", "nelement", "stride", "nbytes", "storage_offset")
-        }
+        former = {name: vars(Tensor)[name] for name in ("shape", "size", "numel", "nelement", "stride", "nbytes")}
         length = vars(Tensor)["__len__"]
         for name, method in former.items():
             is_property = isinstance(method, property)
@@ -390,8 +414,8 @@ def _telling_length(method: Any) -> Any:
     return telling
 
 
-_SETTING = ("set_state", "manual_seed", "seed")
-"""Methods that move a random stream to another place, which no program does."""
+_SETTING = ("set_state", "manual_seed", "seed", "get_state")
+"""Methods that move a random stream to another place, which no program does, or tell where it is."""
 
 
 @contextmanager
@@ -410,9 +434,9 @@ def watching_streams() -> Iterator[None]:
 
 
 def _is_restored() -> bool:
-    """Whether this package sets a state, which it does to give back one that was there before."""
+    """Whether this package reads or sets a state, which it does to give back one that was there before."""
     frame: Any = sys._getframe(2)
-    if frame.f_code.co_name == "set_rng_state":
+    if frame.f_code.co_name in ("set_rng_state", "get_rng_state"):
         frame = frame.f_back
     return bool(frame.f_code.co_filename.startswith(PACKAGE))
 
@@ -421,9 +445,16 @@ def _setting(method: Any) -> Any:
     def setting(self: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = _recording.recorder
         if recorder is not None and recorder.is_open():
-            if method.__name__ != "set_state" or not _is_restored():
-                recorder.stop("the random stream is moved, by a seed or a state")
-            recorder.move_stream()
+            reads = method.__name__ == "get_state"
+            if method.__name__ not in ("set_state", "get_state") or not _is_restored():
+                told = (
+                    "the state of a random stream is read"
+                    if reads
+                    else "the random stream is moved, by a seed or a state"
+                )
+                recorder.stop(told)
+            if not reads:
+                recorder.move_stream()
         return method(self, *args, **kwargs)
 
     return setting

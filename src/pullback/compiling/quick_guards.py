@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.compiling.capture import hooks_of
-from pullback.compiling.surroundings import Place, cell_contents, code_of
+from pullback.compiling.surroundings import Place, cell_contents, code_of, defaults_of
 from pullback.source_text import run_text
 
 MOST = 512
@@ -52,6 +52,9 @@ def _tests_of(place: Place, number: int, scope: dict[str, Any]) -> list[str]:
         attribute = ".cell_contents" if place.read is cell_contents else ".__code__"
         part = attribute if place.item is None else f"[{place.item!r}]"
         return [f"{holder}{part} is {values}"]
+    if place.read is defaults_of:
+        scope |= {holder: place.holder, values: place.values[0], f"k{number}": place.values[1]}
+        return [f"{holder}.__defaults__ is {values}", f"{holder}.__kwdefaults__ is k{number}"]
     if place.read is dict.values and place.keys is not None:
         scope |= {holder: place.holder, values: place.values, f"k{number}": place.keys}
         if not place.values:

@@ -10,23 +10,37 @@ A global, a variable of a closure or an attribute may name another tensor in eac
 carries on. One of the same form is then an input as an argument is: it is taken from where its predecessor stood. It must
 have followed it wherever that was found, so that what was one tensor is still one and what were two are still two.
 Parameters, and tensors that were found in a tuple or a set, or as a `.grad`, are not followed so.
+
+# Note [Memory that Python reads]
+NumPy's arrays, bytearrays and their like hold numbers that code may read at any place. Their contents are compared, up to a
+limit of bytes. Of modules that are not the user's, what is data and named in code is compared, and so are the settings of
+this package that code asks for by name.
 """
 
 from __future__ import annotations
 
+import array
+import ctypes
 import functools
 import itertools
 import operator
 import os
 import sys
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pullback.backend.array_module import is_array
+from pullback.backend.array_module import is_array, ndarray
+from pullback.backend.device import device
+from pullback.backend.dtype import dtype
+from pullback.backend.layout import layout, memory_format
 from pullback.compiling.memory import storage_key
 from pullback.graph.source_lines import PACKAGE
+from pullback.nn.modules.module import Module
+from pullback.nn.modules.module_hooks import GlobalHooks
+from pullback.random import Generator
 from pullback.tensor.tensor import Tensor, TensorBase
 
 LIMIT = 50_000
@@ -36,6 +50,13 @@ _ITERATORS: Any = (types.GeneratorType, type(iter([])), type(iter(())), type(ite
               enumerate, zip, map, filter)  # fmt: skip
 LIBRARY = tuple({os.path.dirname(os.__file__) + os.sep, sys.prefix + os.sep, sys.base_prefix + os.sep})
 _same = operator.is_
+_MEMORY: Any = (bytearray, array.array, memoryview, ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array)
+MOST_MEMORY = 1 << 20
+"""Arrays of more bytes than this are not compared: a function that can read one runs eagerly."""
+_ASKED_SETTINGS = ("get_num_threads", "get_num_interop_threads", "get_float32_matmul_precision", "initial_seed")
+_CONSTANTS = frozenset(["pi", "e", "inf", "nan", "newaxis", "modules"])
+"""Names of what does not change in modules, and of Python's own table of these."""
+_NO_DATA: Any = (type, types.ModuleType, dtype, device, layout, memory_format, Generator, types.GenericAlias)
 _METHODS = (types.FunctionType, property, classmethod, staticmethod)
 
 
@@ -126,6 +147,8 @@ def _is_alike(one: Any, other: Any) -> bool:
 class Surroundings:
     """The places that a function can reach, the tensors in them, and memory that is not a tensor's."""
 
+    _has_modules = False
+
     def __init__(self, *roots: Any, names: set[str] | None = None) -> None:
         """`names` are those under which attributes of users' objects were read; without them, all may have been."""
         self._names = names
@@ -138,8 +161,28 @@ class Surroundings:
         self._seen: set[int] = set()
         self._pending: deque[tuple[Any, str]] = deque((root, "the function") for root in roots)
         self._kept: list[Any] = []
+        self._modules: set[int] = set()
+        """Those that are being looked through."""
+        self._finish()
+        self.look_up(names or set())
+
+    def _finish(self) -> None:
         while self._pending and self.problem is None:
             self._visit(*self._pending.popleft())
+
+    def look_up(self, names: set[str]) -> None:
+        """Visit what code reaches by names alone: modules that it imports, settings, the hooks of all modules."""
+        for name in names & sys.modules.keys():
+            if (module := sys.modules.get(name)) is not None and is_users_module(module):
+                self._hold_module(module, name, names)
+        if "getenv" in names:
+            self._pending.append((os.environ, "os.environ"))
+        for name in names.intersection(_ASKED_SETTINGS):
+            self._hold(getattr(sys.modules["pullback"], name), name, _result_of)
+        if self._has_modules:
+            for hooks in (GlobalHooks.forward_pre, GlobalHooks.forward, GlobalHooks.backward_pre, GlobalHooks.backward):
+                self._hold(hooks, "the hooks of all modules", dict.values, list(hooks))
+        self._finish()
 
     def changed(self) -> Place | None:
         """A place that is not as it was."""
@@ -207,6 +250,12 @@ class Surroundings:
             self._visit_tensor(value, name)
         elif isinstance(value, Mapping) and isinstance(value, dict):
             self._hold(value, name, dict.values, list(value))
+            self._follow(value, name)
+        elif isinstance(value, types.MappingProxyType):
+            self._hold(value, name, _values_of, list(value))
+        elif isinstance(value, weakref.ref):
+            self._hold(value, name, _referent_of)
+            self._follow((getattr(value, "_func_ref", None),), name)
         elif isinstance(value, (list, deque, set)):
             self._hold(value, name, list)
         elif isinstance(value, (tuple, frozenset)):
@@ -227,12 +276,24 @@ class Surroundings:
             self.problem = f"{name} holds an iterator, which each call would move on"
         elif is_array(value):
             self.storage.add(storage_key(value))
+            if type(value) is ndarray:
+                self._hold_memory(value, name)
+        elif isinstance(value, _MEMORY):
+            self._hold_memory(value, name)
         elif isinstance(value, type):
             if is_users(value):
                 self._hold(vars(value), value.__name__, _plain_entries, None)
                 self._follow((*value.__mro__[1:], type(value)), name)
         elif not isinstance(value, types.ModuleType):
             self._visit_object(value, name)
+
+    def _hold_memory(self, value: Any, name: str) -> None:
+        """Compare what memory holds. See Note [Memory that Python reads]."""
+        size = memoryview(value).nbytes if type(value) is not ndarray else value.nbytes
+        if size <= MOST_MEMORY:
+            self._hold(value, name, _contents_of)
+        elif self._names is not None:
+            self.problem = f"{name} holds an array of {size:,} bytes, whose values Python may read"
 
     def _visit_tensor(self, tensor: Any, name: str) -> None:
         self.tensors[id(tensor)] = tensor
@@ -250,7 +311,10 @@ class Surroundings:
     def _visit_object(self, value: Any, name: str) -> None:
         attributes = getattr(value, "__dict__", None)
         title = type(value).__name__
+        self._has_modules |= isinstance(value, Module)
         if isinstance(attributes, dict):
+            if type(value).__module__.startswith("pullback"):  # what its own objects hold, Python reads through methods
+                self._seen.update([id(part) for part in attributes.values() if is_array(part)])
             unread = self._unread(attributes) if is_users(type(value)) else None
             if unread:
                 self._hold(attributes, title, _all_but(unread))
@@ -279,13 +343,20 @@ class Surroundings:
         )
         if not function.__code__.co_filename.startswith(PACKAGE):
             self._hold(function, function.__name__, code_of)
+            self._hold(function, "defaults", defaults_of)
+            if attributes := vars(function):
+                self._hold(attributes, function.__name__, dict.values, list(attributes))
             if not function.__code__.co_filename.startswith(LIBRARY):
                 self._visit_globals(function.__globals__, function.__code__)
 
     def _visit_globals(self, scope: dict[str, Any], code: types.CodeType) -> None:
         names = set(code.co_names)
-        for name in code.co_names:
+        if "globals" in names:
+            names.update([text for text in code.co_consts if type(text) is str])
+        for name in names:
             if name not in scope:
+                if (module := sys.modules.get(name)) is not None and is_users_module(module):  # imported inside
+                    self._hold_module(module, name, names)
                 continue
             value = scope[name]
             self._hold(scope, f"the global {name}", _item_reader(name), item=name)
@@ -295,10 +366,18 @@ class Surroundings:
                 self._visit_globals(scope, constant)
 
     def _hold_module(self, value: Any, name: str, names: set[str]) -> None:
-        """Hold what code may read of a module of the user's, by names."""
-        if isinstance(value, types.ModuleType) and is_users_module(value):
-            for attribute in names & vars(value).keys():
+        """Hold what code may read of a module by names: all of the user's own, what is data of others."""
+        if not isinstance(value, types.ModuleType) or id(value) in self._modules:
+            return
+        self._modules.add(id(value))
+        is_users_own = is_users_module(value)
+        for attribute in names & vars(value).keys():
+            part = vars(value)[attribute]
+            if isinstance(part, types.ModuleType):
+                self._hold_module(part, f"{name}.{attribute}", names)
+            if is_users_own or _is_data(part, attribute):
                 self._hold(vars(value), f"{name}.{attribute}", _item_reader(attribute), item=attribute)
+        self._modules.discard(id(value))  # other code reads other names of it
 
     def _hold(self, holder: Any, name: str, read: Any, keys: Any = None, *, item: str | None = None) -> None:
         place = Place(holder, name, read, keys)
@@ -353,6 +432,32 @@ def cell_contents(cell: Any) -> tuple[Any, ...]:
 
 def _item_reader(name: str) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     return lambda holder: (holder[name],)
+
+
+def defaults_of(function: Any) -> tuple[Any, ...]:
+    """The defaults of a function, which may be replaced."""
+    return (function.__defaults__, function.__kwdefaults__)
+
+
+def _is_data(value: Any, name: str) -> bool:
+    """Whether something of a module is neither code nor a constant."""
+    return not callable(value) and not isinstance(value, _NO_DATA) and name not in _CONSTANTS
+
+
+def _values_of(mapping: Any) -> list[Any]:
+    return list(mapping.values())
+
+
+def _referent_of(reference: Any) -> tuple[Any, ...]:
+    return (weakref.ref.__call__(reference),)
+
+
+def _result_of(function: Any) -> tuple[Any, ...]:
+    return (function(),)
+
+
+def _contents_of(memory: Any) -> tuple[bytes]:
+    return (memory.tobytes() if type(memory) is ndarray else bytes(memoryview(memory)),)
 
 
 def code_of(function: Any) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ class TracedInputs:
         self.edges: list[tuple[Any, Any]] = []
         """Arguments with a history, with the node that they begin at here and their own edge."""
         self._find(leaves, around)
-        self.hooks = [(g.tensor._extra, hooks) for g in made.inputs if (hooks := hooks_of(g.tensor))]
+        self.hooks = [hooks for g in made.inputs if (hooks := hooks_of(g.tensor))]
 
     def _find(self, leaves: Iterable[Any], around: dict[int, Any]) -> None:
         made = self.made
@@ -57,9 +57,7 @@ class TracedInputs:
     def traced(self) -> Iterator[None]:
         """Let the tensors hold traced arrays, and arguments begin a graph of their own."""
         made, edges = self.made, self.edges
-        for extra, hooks in self.hooks:
-            extra.hooks = _telling(hooks[0], self.recorder)
-            extra.post_accumulate_hooks = _telling(hooks[1], self.recorder)
+        told = [(hooks, _let_tell(hooks, self.recorder)) for pair in self.hooks for hooks in pair]
         obstacle = self._find_obstacle()
         if obstacle is not None:
             self.recorder.stop(obstacle)
@@ -80,8 +78,8 @@ class TracedInputs:
                         given.tensor._array = given.before
             for tensor, edge in edges:
                 self._end_here(tensor, edge)
-            for extra, hooks in self.hooks:
-                extra.hooks, extra.post_accumulate_hooks = hooks
+            for hooks, former in told:
+                _give_back(hooks, former)
 
     def _find_obstacle(self) -> str | None:
         """Why arguments must keep their places in the graph: something may be asked there."""
@@ -135,10 +133,8 @@ class TracedInputs:
             tensor._edge = former
 
 
-def _telling(hooks: Any, recorder: Recorder) -> Any:
-    """Hooks that stop the recording when they run."""
-    if not hooks:
-        return hooks
+def _let_tell(hooks: Any, recorder: Recorder) -> dict[Any, Any]:
+    """Let hooks stop the recording when they run; gives them as they were. Handles of hooks know their dictionary."""
 
     def telling(hook: Any) -> Any:
         def run(*args: Any) -> Any:
@@ -147,7 +143,16 @@ def _telling(hooks: Any, recorder: Recorder) -> Any:
 
         return run
 
-    return type(hooks)((key, telling(hook)) for key, hook in hooks.items())
+    former = dict(hooks or {})
+    for key, hook in former.items():
+        hooks[key] = telling(hook)
+    return former
+
+
+def _give_back(hooks: Any, former: dict[Any, Any]) -> None:
+    """Put those hooks back that were not removed meanwhile."""
+    for key in former.keys() & (hooks or {}).keys():
+        hooks[key] = former[key]
 
 
 def _had_another_shape(edge: Any) -> bool:
