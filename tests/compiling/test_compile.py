@@ -351,3 +351,17 @@ def test_result_of_an_expanded_operand_that_is_cast_is_laid_out_as_in_eager_exec
     for _ in range(4):
         x = pullback.tensor([-1, 0])
         assert compiled(x).stride() == program(x).stride() == (2, 1)
+
+
+def test_function_that_makes_sparse_tensors_runs_as_it_is() -> None:
+    def multiply(indices: Any, values: Any, x: Any) -> Any:
+        return pullback.sparse.mm(pullback.sparse_coo_tensor(indices, values, (3, 3)), x)
+
+    compiled = pullback.compile(multiply)
+    for call in range(CALLS):
+        values = pullback.full((2,), call + 1.0, requires_grad=True)
+        result = compiled(pullback.tensor([[0, 1], [1, 2]]), values, pullback.eye(3))
+        assert result.tolist() == [[0.0, call + 1.0, 0.0], [0.0, 0.0, call + 1.0], [0.0, 0.0, 0.0]]
+        result.sum().backward()
+        assert values.grad is not None
+        assert values.grad.tolist() == [1.0, 1.0]

@@ -51,7 +51,12 @@ def _count_collections() -> int:
 def _tensors(objects: list[Any]) -> list[Any]:
     """The tensors among objects, and what nodes saved of them."""
     found = living(TensorBase, SavedOutput, among=objects)
-    return [value for value in found if getattr(value, "_array", None) is not None]
+    return [value for value in found if not _is_sparse(value) and getattr(value, "_array", None) is not None]
+
+
+def _is_sparse(value: Any) -> bool:
+    """Whether asking for the array would make one."""
+    return bool(getattr(value, "is_sparse", False))
 
 
 def _storage(tensor: Any) -> Any:
