@@ -409,6 +409,16 @@ def test_a_world_that_mpi_does_not_know_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize("ended", [[], [1, 0], [1]])
+def test_the_rank_that_ended_by_a_status_of_its_own_is_named(
+    ended: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "process11").write_text("1")
+    # MPICH lists what the system says of ended processes: 9 is a signal, 9 * 256 is an exit status.
+    assert _explain(tmp_path, 9, "[mpiexec@vm] Exit codes: [vm] 9,2304\n", ended) == 9
+    assert "rank 1 ended with exit status 9" in capsys.readouterr().err
+
+
 def test_what_mpiexec_refuses_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refusal = f"{74 * '-'}\nprterun has detected an attempt to run as root.\n{74 * '-'}\n"
     assert _explain(tmp_path, 1, refusal) == 1

@@ -54,7 +54,7 @@ SLURM_ENDING = re.compile(
 """How srun says that tasks ended, the first of them first."""
 
 EXIT_CODES = re.compile(r"Exit codes: \[[^\]\n]*\] ([\d,]+)$", re.MULTILINE)
-"""How the mpiexec of MPICH says it of the ranks of one machine: the numbers of signals, or exit statuses."""
+"""How the mpiexec of MPICH says it of the ranks of one machine: what the system says of an ended process (os.wait)."""
 
 PATIENCE = 5.0
 """Seconds that mpiexec has to end all ranks once one has failed; it then is asked to, and after as long again ended."""
@@ -370,17 +370,16 @@ def _explain(folder: Path, status: int, said: str, ended: Sequence[int] = ()) ->
     if said and not any(folder.iterdir()):
         print(f"pullback: no rank was started; mpiexec says:\n{said}", file=sys.stderr)
     else:
-        codes = _exit_codes(said)
-        who = [rank for rank, code in enumerate(codes) if code == status] if len(ended) != 1 else ended
+        who = [rank for rank, code in enumerate(_exit_codes(said)) if code == status] if len(ended) != 1 else ended
         which = f"rank {who[0]}" if len(who) == 1 else "a rank"
         print(f"pullback: {which} ended with exit status {status}; all ranks were ended", file=sys.stderr)
     return status
 
 
 def _exit_codes(said: str) -> list[int]:
-    """How the ranks of one machine ended, as far as mpiexec says."""
+    """How the ranks of one machine ended, as far as mpiexec says: exit statuses, and signals as negative numbers."""
     listed = EXIT_CODES.search(said)
-    return [int(code) for code in listed[1].split(",") if code] if listed else []
+    return [os.waitstatus_to_exitcode(int(code)) for code in listed[1].split(",") if code] if listed else []
 
 
 def _find_the_silent(folder: Path, ended: Sequence[int]) -> int:
@@ -400,7 +399,7 @@ def _killed(folder: Path, status: int, said: str, ended: Sequence[int]) -> tuple
     if ending is not None:
         names = {signal.strsignal(each): int(each) for each in signal.valid_signals()}
         return names.get(ending["signal"].strip(), max(status - 128, 0)), f"rank{ending['s']} {ending['ranks']}"
-    signals = {rank: code for rank, code in enumerate(_exit_codes(said)) if code in signal.valid_signals()}
+    signals = {rank: -code for rank, code in enumerate(_exit_codes(said)) if code < 0}
     own = [rank for rank, number in signals.items() if number != signal.SIGKILL]  # mpiexec kills by that one alone
     first = list(ended) if len(ended) == 1 else own[:1]
     if first and first[0] in signals:
