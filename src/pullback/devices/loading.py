@@ -45,8 +45,9 @@ class Loader:
         self.library = library
         self._modules: dict[str, ModuleType] = {}
         self._native = SimpleNamespace(
-            native=self._chosen, by_device=self._chosen, by_element=self._chosen, silent=silent, extension=None
-        )
+            native=self._chosen, by_device=self._chosen, by_element=self._chosen, silent=silent,
+            overwriting_form=lambda kernel, reference: silent(reference),
+        )  # fmt: skip
 
     def find(self, reference: Any) -> Callable[..., Any]:
         """The kernel that serves this library in the place of `reference`."""
