@@ -58,14 +58,14 @@ MODULES = (
     "pullback.graph.partial_gradient", "pullback.graph.recording", "pullback.graph.views", "pullback.graph.history",
     "pullback.graph.overwriting", "pullback.graph.in_place",
     "pullback.engine.input_buffer", "pullback.engine.ready_queue", "pullback.engine.graph_task",
-    "pullback.engine.engine", "pullback.autograd.differentiation",
+    "pullback.engine.passes", "pullback.engine.careful_run", "pullback.engine.engine", "pullback.autograd.differentiation",
     "pullback.recording.recorder", "pullback.recording.slow_road",
     *[f"pullback.functions.{family}" for family in FUNCTIONS],
     *[f"pullback.generated.{family}" for family in GENERATED],
 )  # fmt: skip
 """What is compiled: where the profile of small operations spends its time."""
 
-TYPED = ("pullback.engine.graph_task", "pullback.engine.engine")
+TYPED = ("pullback.engine.graph_task", "pullback.engine.careful_run", "pullback.engine.engine")
 """Modules whose annotations Cython may believe: elsewhere `float` must go on to accept an int, and so on."""
 
 ACCESSING = (
@@ -82,7 +82,7 @@ ACCESS = Path(__file__).with_name("native_access.pxd")
 """The functions that stand for attributes of tensors and arrays in compiled modules."""
 
 FIELD_TYPES = {
-    "Process": {"changed": "Py_ssize_t", "diverted": "Py_ssize_t", "modes": "Py_ssize_t"},
+    "Process": {"changed": "Py_ssize_t", "diverted": "Py_ssize_t", "modes": "Py_ssize_t", "passes": "Py_ssize_t"},
     "ReadyQueue": {"heap": "list"},
     "GraphTask": {"keep_graph": "bint", "create_graph": "bint", "dependencies": "dict", "not_ready": "dict"},
 }

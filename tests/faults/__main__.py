@@ -73,8 +73,8 @@ def _is_planted(error: BaseException | None) -> bool:
 def repair() -> None:
     """Put the thread's switches back, so that one finding is not told again by every place after it."""
     import pullback
-    from pullback.engine import engine
-    from pullback.modes.switches import SWITCH_DEFAULTS, set_switch, switches
+    from pullback.engine.passes import running
+    from pullback.modes.switches import SWITCH_DEFAULTS, process, set_switch, switches
 
     for name, value in SWITCH_DEFAULTS.items():
         set_switch(name, value)
@@ -83,7 +83,7 @@ def repair() -> None:
         saves_inference_tensors=False, overrides_disabled=False, devices=(), records=True, plain=True,
     )  # fmt: skip
     switches.absence.count(False, False, False, False)
-    engine._running.task, engine._passes = None, 0
+    running.task, process.passes = None, 0
     pullback.set_autocast_enabled("cpu", False)
     pullback.set_default_device(None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pullback
-from pullback.engine import engine
+from pullback.engine.passes import running
 from pullback.modes.switches import process, switches
 from pullback.nn.modules.module_hooks import GlobalHooks
 
@@ -15,8 +15,8 @@ def switches_now() -> dict[str, Any]:
     found = {f"switches.{name}": value for name, value in vars(switches).items() if name != "absence"}
     found |= {f"process.{name}": getattr(process, name) for name in ("changed", "diverted", "finishing", "modes")}
     found |= {
-        "the running pass": engine._running.task,
-        "passes": engine._passes,
+        "the running pass": running.task,
+        "passes": process.passes,
         "is_grad_enabled": pullback.is_grad_enabled(),
         "autocast": (pullback.is_autocast_enabled("cpu"), pullback.get_autocast_dtype("cpu")),
         "default dtype": pullback.get_default_dtype(),

@@ -20,7 +20,7 @@ from pullback.autograd.grad_mode import (
 )
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.autograd.variable import Variable  # the module is loaded before the function of its name is made
-from pullback.engine.engine import current_graph_task
+from pullback.engine.passes import current_graph_task
 from pullback.graph import former_shape as _former_shape
 from pullback.graph import tensor_hooks as _tensor_hooks
 from pullback.graph.saved_tensor import SavedTensor

@@ -10,7 +10,8 @@ from pullback.backend.device import lie_apart
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.backend.layout import preserve_format
 from pullback.backend.sparse_array import SparseArray
-from pullback.engine.engine import as_tensor, engine
+from pullback.engine.careful_run import as_tensor
+from pullback.engine.engine import engine
 from pullback.engine.validation import on_device
 from pullback.errors import NoGradientError, is_pytorch_tensor, kind_of, mixed_libraries
 from pullback.graph.edge import Edge

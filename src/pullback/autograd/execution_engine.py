@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from pullback.autograd.differentiation import run_engine
-from pullback.engine.engine import current_graph_task, engine
+from pullback.engine.engine import engine
 from pullback.engine.graph_task import GraphTask
+from pullback.engine.passes import current_graph_task
 from pullback.generated import MODULES
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.custom_function_node import BackwardCFunction

@@ -13,7 +13,7 @@ from pullback.autograd.differentiation import run_engine
 from pullback.autograd.saved_tensor_mutation import allow_mutation_on_saved_tensors
 from pullback.backend.device import find_library
 from pullback.backend.device_array import DeviceArray
-from pullback.engine.engine import current_graph_task
+from pullback.engine.passes import current_graph_task
 from pullback.engine.streams import Warnings
 from pullback.graph.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.graph.history import bump_version

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pullback.engine.engine import Engine, as_value, running_pass
+from pullback.engine.careful_run import as_value, evaluate, run_carefully
 from pullback.engine.graph_task import GraphTask
 from pullback.engine.input_buffer import InputBuffer
 from pullback.engine.leaks import begin_pass
+from pullback.engine.passes import running_pass
 from pullback.engine.streams import PassStreams
 from pullback.engine.validation import fit_gradients
 from pullback.graph.accumulate_grad import AccumulateGrad
@@ -41,7 +42,6 @@ class Departure(NamedTuple):
 
 
 def run_in_steps(
-    engine: Engine,
     edges: Sequence[Edge],
     grads: Sequence[Any],
     *,
@@ -70,7 +70,7 @@ def run_in_steps(
         node, arrived, _ = task.ready_queue.pop()
         yield Arrival(node, tuple(arrived))
         with on_stream_of(task, node):
-            sent = _look(engine, task, node, arrived) if only_look else _run(engine, task, node, arrived)
+            sent = _look(task, node, arrived) if only_look else _run(task, node, arrived)
         yield sent
     if task.streams is not None:
         task.streams.end()
@@ -109,11 +109,11 @@ def _send(task: GraphTask, sent: Departure) -> None:
             task.ready_queue.push(node, buffer.grads, [0] * len(buffer.grads))
 
 
-def _run(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Departure:
+def _run(task: GraphTask, node: Node, grads: list[Any]) -> Departure:
     with running_pass(task):
         try:
             edges = task.wanted_edges(node)
-            outcome = engine._run_carefully(task, node, edges, grads, [0] * len(grads))
+            outcome = run_carefully(task, node, edges, grads, [0] * len(grads))
         except Exception as error:
             note_source_line(error, node)
             raise
@@ -123,13 +123,13 @@ def _run(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Depar
     return Departure(node, outcome[2], results)
 
 
-def _look(engine: Engine, task: GraphTask, node: Node, grads: list[Any]) -> Departure:
+def _look(task: GraphTask, node: Node, grads: list[Any]) -> Departure:
     """What a node would send."""
     if isinstance(node, AccumulateGrad):
         return Departure(node, (), ())
     acting, edges = task.acting_for(node, task.wanted_edges(node))
     with running_pass(task):
-        results = engine._evaluate(task, acting, edges, list(grads))
+        results = evaluate(task, acting, edges, list(grads))
     if acting.needs_tensors:
         results = [grad if grad is None else as_value(grad) for grad in fit_gradients(acting, results)]
     return Departure(node, edges, tuple(results))

@@ -75,7 +75,7 @@ def expand(node: Node) -> None:
 
 
 def _put_steps(node: Node) -> None:
-    from pullback.engine.engine import is_running  # lazy: above this layer
+    from pullback.engine.passes import is_running  # lazy: above this layer
 
     edges = _record_steps(node)
     if node.fused != _ROUNDS_ALIKE:

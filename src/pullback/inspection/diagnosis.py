@@ -19,7 +19,7 @@ from pullback.autograd.differentiation import make_grads, root_edges
 from pullback.autograd.grad_mode import enable_grad
 from pullback.backend.array_module import as_array, ones
 from pullback.backend.logical_array import has_values
-from pullback.engine.engine import current_graph_task, engine
+from pullback.engine.passes import current_graph_task
 from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of
 from pullback.generated.registry import OPERATIONS
@@ -165,7 +165,7 @@ def _of_sent(results: list[Tensor], grads: Any) -> Diagnosis | None:
     arrived: tuple[Any, ...] = ()
     has_branches = False
     with _PassesInside() as inside:
-        for event in run_in_steps(engine, root_edges(results), grads, keep_graph=True, only_look=True):
+        for event in run_in_steps(root_edges(results), grads, keep_graph=True, only_look=True):
             if isinstance(event, Arrival):
                 arrived = event.grads
                 has_branches = has_branches or event.node.name().startswith("Where")

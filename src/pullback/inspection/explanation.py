@@ -10,7 +10,6 @@ from typing import Any
 from pullback.autograd.differentiation import make_grads, root_edges
 from pullback.backend.array_module import as_array, ones
 from pullback.backend.storage_pieces import memory_of
-from pullback.engine.engine import engine
 from pullback.engine.stepping import Arrival, run_in_steps
 from pullback.facts import fact_of
 from pullback.graph.custom_function_node import BackwardCFunction
@@ -388,7 +387,7 @@ def _zeroing_node(graph: _Graph, leaf: Tensor) -> Node | None:
     arrived: tuple[Any, ...] = ()
     grads = make_grads((loss,), None, is_grads_batched=False)
     with KeptGradients():
-        for event in run_in_steps(engine, root_edges((loss,)), grads, keep_graph=True, only_look=True):
+        for event in run_in_steps(root_edges((loss,)), grads, keep_graph=True, only_look=True):
             if isinstance(event, Arrival):
                 arrived = event.grads
             elif event.node in between and any(_is_something(grad) for grad in arrived):

@@ -15,7 +15,7 @@ from pullback.backend.gradient_statistics import (
     statistics,
     widest,
 )
-from pullback.engine.engine import current_graph_task
+from pullback.engine.passes import current_graph_task
 from pullback.inspection.nodes import acting_node, line_of, module_of
 from pullback.inspection.wide_node import wide_node
 from pullback.modes.node_observer import NodeObserver

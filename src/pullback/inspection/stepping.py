@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pullback.autograd.differentiation import make_grads, root_edges, wanted_nodes
-from pullback.engine.engine import as_tensor, engine
+from pullback.engine.careful_run import as_tensor
 from pullback.engine.stepping import Arrival, Departure, run_in_steps
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
@@ -137,7 +137,7 @@ def backward_steps(
     roots = (loss,)
     grads = make_grads(roots, None if gradient is None else (gradient,), is_grads_batched=False)
     wanted = wanted_nodes(inputs)
-    return BackwardSteps(run_in_steps(engine, root_edges(roots), grads, keep_graph=retain_graph, wanted=wanted), before)
+    return BackwardSteps(run_in_steps(root_edges(roots), grads, keep_graph=retain_graph, wanted=wanted), before)
 
 
 def _shown(grad: Any) -> Tensor | None:

@@ -30,6 +30,8 @@ class Process:
     """Threads that ask something of each new result: see `finish` in pullback/recording/slow_road.py."""
     modes: int = 0
     """Threads inside of a TorchFunctionMode, which `diverted` counts once more. See Note [Function modes]."""
+    passes: int = 0
+    """Backward passes that run, each counted once with those inside of it."""
     streams: bool = False
     """Whether some thread chose a stream of a device, ever. See Note [Streams]."""
     log_nodes: bool = False
@@ -38,7 +40,7 @@ class Process:
 
 process = Process()
 # As attributes of the object itself they are found in a third of the time.
-process.changed = process.diverted = process.finishing = process.modes = 0
+process.changed = process.diverted = process.finishing = process.modes = process.passes = 0
 _lock = process_lock()
 
 

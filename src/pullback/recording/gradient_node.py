@@ -19,7 +19,8 @@ from functools import cache, wraps
 from typing import Any
 
 from pullback.backend.array_module import as_array
-from pullback.engine.engine import engine, is_running
+from pullback.engine.engine import engine
+from pullback.engine.passes import is_running
 from pullback.graph.edge import Edges
 from pullback.graph.fused_node import steps_behind
 from pullback.graph.history import gradient_edge

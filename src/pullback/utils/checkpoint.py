@@ -17,7 +17,7 @@ from pullback.autograd.function import Function
 from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.autograd.graph import saved_tensors_hooks
 from pullback.backend.device import known_libraries
-from pullback.engine.engine import current_graph_task
+from pullback.engine.passes import current_graph_task
 from pullback.modes.saved_tensor_hooks import unseen
 from pullback.modes.source_lines import SourceLine, source_line
 from pullback.modes.switches import switches

@@ -10,7 +10,8 @@ from typing import Any
 from pullback.backend.array_module import as_array
 from pullback.backend.array_summary import ArraySummary, first_values, summarise
 from pullback.backend.sparse_array import SparseArray
-from pullback.engine.engine import as_value, current_graph_task
+from pullback.engine.careful_run import as_value
+from pullback.engine.passes import current_graph_task
 from pullback.modes.node_observer import NodeObserver
 from pullback.tensor.tensor import Tensor
 from pullback.utils.graph_page.node_table import Row
