@@ -61,3 +61,14 @@ def test_a_tensor_that_escaped_is_told() -> None:
     vmap(keep)(ones(3))
     with pytest.raises(RuntimeError, match="Either your tensor may have escaped from inside a function being vmapped"):
         kept[0] * 2
+
+
+def test_batch_norm_without_elements_is_taken_beside_a_class_that_overrides_operations() -> None:
+    class Overriding(pullback.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    Overriding(ones(2))  # from now on operations ask whether one of their arguments is such a tensor
+    normalized = vmap(lambda x, m: pullback.nn.functional.batch_norm(x, m, m))(zeros(2, 0, 5), zeros(2, 0))
+    assert normalized.shape == (2, 0, 5)

@@ -116,8 +116,9 @@ def batch_norm(
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Tensor:  # fmt: skip
     """Normalize each channel: in training by its own statistics, updating the running ones; else by these."""
-    if not input._array.size and not (process.changed and is_dispatching()):
-        return _empty_batch_norm(input, weight, bias)[0]
+    if not input._array.size:
+        shown = _show_native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+        return (_empty_batch_norm(input, weight, bias) if shown is NotImplemented else shown)[0]
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -130,11 +131,9 @@ def native_batch_norm(
     if out is not None:
         made = native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
         return write_out("native_batch_norm", out, made)
-    if process.changed and is_dispatching():
-        given = (input, weight, bias, running_mean, running_var, training, momentum, eps)
-        shown: Any = dispatch_operation(native_batch_norm, given)
-        if shown is not NotImplemented:
-            return tuple(shown)
+    shown = _show_native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if shown is not NotImplemented:
+        return tuple(shown)
     if input._array.ndim < 2:
         if input._array.ndim == 1 and not input._array.size:
             return _empty_batch_norm(input, weight, bias)
@@ -181,6 +180,13 @@ def _empty_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None)
 def _blend(running: Tensor, observed: Tensor, factor: float, momentum: float) -> None:
     """Move running statistics towards the observed ones; as in PyTorch this is not a recorded in-place operation."""
     running._array[...] = running._array * (1 - momentum) + observed._array * factor * momentum
+
+
+def _show_native_batch_norm(*given: Any) -> Any:
+    """What dispatch modes and tensors that override it make of the operation; NotImplemented if nobody takes it."""
+    if process.changed and is_dispatching():
+        return dispatch_operation(native_batch_norm, given)
+    return NotImplemented
 
 
 def _check_channels(input: Tensor, **vectors: Tensor | None) -> None:
