@@ -25,7 +25,9 @@ from pullback.extension import (
 )
 from pullback.facts import fact_of
 from pullback.func import vmap
+from pullback.fx.experimental.proxy_tensor import make_fx
 from pullback.rules.model import Refusal
+from pullback.utils._python_dispatch import TorchDispatchMode
 
 
 @operation(elementwise, in_place=True, autocast="float32")
@@ -62,6 +64,16 @@ def doubled_sum(input: Array) -> Array:
 @doubled_sum.pullback
 def doubled_sum_made(grad: Tensor, input: Tensor) -> Pullback:
     return wrt(input=F.expand(2 * grad, input.shape))
+
+
+@operation(linear)
+def turned(input: Array) -> Array:
+    return input[::-1]
+
+
+@turned.pullback  # type: ignore[no-redef]
+def turned(grad: Tensor, input: Tensor) -> Pullback:
+    return wrt(input=F.flip(grad, (0,)))
 
 
 @pytest.fixture
@@ -120,6 +132,42 @@ def test_out_and_wrong_arguments() -> None:
     assert out.tolist() == [0.5, 0.5]
     with pytest.raises(TypeError, match=r"tame_cube\(\): argument 'input' \(position 1\) must be Tensor, not str"):
         tame_cube_made("a")
+
+
+def test_kernels_that_give_parts_of_their_input_make_no_views() -> None:
+    x = pullback.tensor([1.0, 2.0, 3.0])
+    y = turned(x)
+    assert (y.tolist(), y.stride()) == ([3.0, 2.0, 1.0], (1,))
+    y.zero_()
+    assert x.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_numpy_does_not_warn_of_infinities_in_a_kernel(recwarn: pytest.WarningsRecorder) -> None:
+    assert tame_cube_made(pullback.tensor([1e30])).isnan().item()
+    assert not recwarn.list
+
+
+def test_dispatch_modes_see_the_operation(x: Any) -> None:
+    seen: list[str] = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    with Watch():
+        y = x + 0
+        result = tame_cube_made(y)
+        tame_cube_made.in_place(y)
+    assert seen == ["aten.add.Tensor", "pullback.tame_cube.default", "pullback.tame_cube_.default"]
+    assert result.grad_fn.name() == y.grad_fn.name() == "TameCubeBackward0"
+    assert str(pullback.ops.pullback.tame_cube.default._schema) == "pullback::tame_cube(Tensor self) -> Tensor"
+
+
+def test_graphs_of_a_function_have_the_operation(x: Any) -> None:
+    graph = make_fx(lambda v: turned(v) * 2)(x.detach())
+    assert "torch.ops.pullback.turned.default(v_1)" in graph.code
+    assert graph(x.detach()).tolist() == [4.0, -3.0, 1.0]
 
 
 def test_compiled_programs_follow_the_kernel() -> None:

@@ -66,6 +66,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "fx",
         "_utils",
         "nested",
+        "extension",
     ),
     ("distributed", "compiling", "export"),
     ("as_torch", "jit"),

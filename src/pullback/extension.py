@@ -29,16 +29,20 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pullback import functions, generated, rules
+from pullback.backend.array_module import ndarray
+from pullback.dispatch.overloads import declare_operator
 from pullback.facts import FACTS, add_facts
 from pullback.generated.registry import OPERATIONS, Operation
 from pullback.kernels.namespace import FILES
 from pullback.kernels.overwriting import overwriting
+from pullback.native import silent
 from pullback.recording import array_formulas, rendered, vocabulary
 from pullback.rules import (
     Array,
@@ -143,12 +147,35 @@ class Declaration:
         add_facts(name, **{**facts_of_it, "structure": declared.structure})
         made: Callable[..., Any] = getattr(module, name)
         made.in_place = getattr(module, f"{name}_", None)  # type: ignore[attr-defined]
+        declare_operator(name, _schema_of(OPERATIONS[name]), made)
+        if made.in_place is not None:  # type: ignore[attr-defined]
+            declare_operator(f"{name}_", _schema_of(OPERATIONS[name], in_place=True), made.in_place)  # type: ignore[attr-defined]
         return made
+
+
+_TYPES = {
+    "tensor": "Tensor", "tensor or number": "Tensor", "optional tensor": "Tensor?", "tensor list": "Tensor[]",
+    "dim": "int", "dims": "int[]?",
+}  # fmt: skip
+"""What the roles of parameters are in a schema; any other argument is shown as it is given."""
+
+
+def _schema_of(operation: Operation, in_place: bool = False) -> str:
+    """The schema by which dispatch modes know the operation."""
+    names = ["self" if name == "input" else name for name, _, _ in operation.parameters]
+    kinds = [_TYPES.get(role, "Any") for _, role, _ in operation.parameters]
+    if in_place:
+        kinds[0] = "Tensor(a!)"
+    arguments = ", ".join(f"{kind} {name}" for kind, name in zip(kinds, names, strict=True))
+    result = "Tensor(a!)" if in_place else "Tensor"
+    results = result if operation.outputs == 1 else f"({', '.join([result] * operation.outputs)})"
+    return f"{operation.name}{'_' * in_place}({arguments}) -> {results}"
 
 
 def _render(declared: Declared, kernel: Kernel, function: Callable[..., Any]) -> ModuleType:
     """The module that the generator would have written for the operation."""
     name = declared.name
+    function = silent(function if declared.rule.view else _with_own_results(function))
     known = {kernel: file for file, names in FILES.items() for kernel in names.split()}
     library = Library({**known, name: ""}, dict.fromkeys([*OPERATIONS, name], ""), set(generated.FORMULAS))
     check_names(declared, library)
@@ -172,6 +199,22 @@ def _render(declared: Declared, kernel: Kernel, function: Callable[..., Any]) ->
     sys.modules[module.__name__] = module
     run_text("\n".join([*text, ""]), f"the operation {name}", scope)
     return module
+
+
+def _with_own_results(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel with results that are memory of their own, as those of operations that are not views must be."""
+
+    @wraps(kernel)
+    def call(*args: Any, **options: Any) -> Any:
+        def own(result: Any) -> Any:
+            if type(result) is not ndarray or (result.base is None and not any(result is a for a in args)):
+                return result
+            return result.copy()
+
+        results = kernel(*args, **options)
+        return tuple([own(r) for r in results]) if isinstance(results, (tuple, list)) else own(results)
+
+    return call
 
 
 def _syntax(function: Callable[..., Any]) -> ast.FunctionDef:

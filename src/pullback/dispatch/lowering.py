@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pullback.backend.device import CPU
 from pullback.backend.dtype import from_numpy_dtype
 from pullback.dispatch.arguments import arranged, takes_number_as_tensor
-from pullback.dispatch.overloads import OpOverload, OpOverloadPacket, aten
+from pullback.dispatch.overloads import OpOverload, OpOverloadPacket, aten, declared
 from pullback.dispatch.templates import template
 from pullback.generated.registry import OPERATIONS, Operation
 from pullback.graph.in_place import InPlaceForm
@@ -76,7 +76,8 @@ def lower(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         wanted = template(operation.aten)
         positional, keywords = wanted.evaluate(values)
         return _fitting(wanted.name + ("_" if operand.in_place else ""), positional, keywords, values.get("out"))
-    packet = aten(f"{name}_" if operand.in_place else name)
+    name = f"{name}_" if operand.in_place else name
+    packet = declared.get(name) or aten(name)
     if packet is None or (all(s.composite for s in packet._schemas.values()) and not _is_whole(operand, packet)):
         return None
     return _chosen(packet, values)

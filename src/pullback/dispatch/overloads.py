@@ -177,6 +177,16 @@ def _find(namespace: str, name: str, overload: str | None = None) -> Any:
     return packet if overload is None else getattr(packet, overload)
 
 
+declared: dict[str, OpOverloadPacket] = {}
+"""Operators of operations that users declare (extension.py), by name; their namespace is `pullback`."""
+
+
+def declare_operator(name: str, schema: str, function: Callable[..., Any]) -> None:
+    """Let dispatch modes see an operation as an operator of this name and schema."""
+    schemas = {"default": parse_schema(schema, "pullback")}
+    declared[name] = OpOverloadPacket("pullback", name, schemas, lambda overload: function)
+
+
 @cache
 def aten(name: str) -> OpOverloadPacket | None:
     """The ATen operator of this name, None if its schema is not known."""

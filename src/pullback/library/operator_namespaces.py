@@ -12,7 +12,7 @@ from inspect import Signature
 from typing import Any
 
 from pullback.dispatch.calling import show_or_run
-from pullback.dispatch.overloads import OpOverload, OpOverloadPacket, aten
+from pullback.dispatch.overloads import OpOverload, OpOverloadPacket, aten, declared
 from pullback.dispatch.running import implementation_of
 from pullback.dispatch.schemas import aten_schemas, parse_schema
 from pullback.library.custom_op import Registering, find_custom_op, make_function, split_arguments
@@ -229,7 +229,7 @@ class _Namespace:
             return custom.overload.overloadpacket
         if full_name in _defined:
             return _defined[full_name].overloadpacket
-        packet = None
+        packet = declared.get(name) if self._namespace == "pullback" else None
         if self._namespace == "aten" and not name.startswith("__"):
             packet = aten(name)
             if packet is None and not is_provided_for(sys._getframe(1)):
