@@ -42,10 +42,10 @@ def test_every_float16_is_widened() -> None:
 
 
 def test_bfloat16() -> None:
-    brain = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    bfloat16 = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
     with np.errstate(all="ignore"):
-        assert_same_bits(cast(patterns(), brain), patterns().astype(brain))
-    values = np.arange(2**16, dtype=np.uint16).view(brain)
+        assert_same_bits(cast(patterns(), bfloat16), patterns().astype(bfloat16))
+    values = np.arange(2**16, dtype=np.uint16).view(bfloat16)
     assert_same_bits(cast(values, SINGLE), values.astype(SINGLE))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
-from pullback.distributions.distribution import as_batch_shape
+from pullback.distributions.distribution import as_batch_shape, parameter
 from pullback.distributions.exp_family import ExponentialFamily
 from pullback.distributions.probs_or_logits import ProbsOrLogits
 from pullback.distributions.utils import broadcast_all
@@ -32,14 +32,11 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
     _event_dims_of_parameters = {"probs": 0, "logits": 0}
+    mean = parameter("probs")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._take_form(probs, logits)
         super().__init__(as_batch_shape(self._param, logits if probs is None else probs), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
 
     @property
     def mode(self) -> Tensor:

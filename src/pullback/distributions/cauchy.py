@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback import functions
 from pullback.distributions import constraints
-from pullback.distributions.distribution import Distribution, as_batch_shape
+from pullback.distributions.distribution import Distribution, as_batch_shape, parameter
 from pullback.distributions.utils import broadcast_all
 from pullback.tensor.tensor import Tensor
 
@@ -28,6 +28,7 @@ class Cauchy(Distribution):
     support = constraints.real
     has_rsample = True
     _event_dims_of_parameters = {"loc": 0, "scale": 0}
+    mode = parameter("loc")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -36,10 +37,6 @@ class Cauchy(Distribution):
     @property
     def mean(self) -> Tensor:
         return self.loc.new_full(self._extended_shape(), math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -237,6 +237,11 @@ def of_base(name: str, doc: str) -> Any:
     return property(lambda self: getattr(self.base_dist, name), doc=doc)
 
 
+def parameter(name: str, doc: str | None = None) -> Any:
+    """A statistic that is a parameter."""
+    return property(lambda self: getattr(self, name), doc=doc)
+
+
 def zeros_of(like: Tensor, shape: Any) -> Tensor:
     """Zeros in the dtype and on the device of a parameter."""
     return creation.zeros(shape, dtype=like.dtype, device=like.device)

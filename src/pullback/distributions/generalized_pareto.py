@@ -8,7 +8,7 @@ from typing import Any
 from pullback import creation, functions
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
-from pullback.distributions.distribution import Distribution, as_batch_shape
+from pullback.distributions.distribution import Distribution, as_batch_shape, parameter
 from pullback.distributions.utils import broadcast_all
 from pullback.tensor.tensor import Tensor
 
@@ -21,6 +21,7 @@ class GeneralizedPareto(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
     _event_dims_of_parameters = {"loc": 0, "scale": 0, "concentration": 0}
+    mode = parameter("loc")
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
@@ -86,7 +87,3 @@ class GeneralizedPareto(Distribution):
 
     def entropy(self) -> Tensor:
         return (functions.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc

@@ -8,6 +8,7 @@ from typing import Any
 from pullback import creation
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
+from pullback.distributions.distribution import parameter
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import AffineTransform, ExpTransform
 from pullback.distributions.uniform import Uniform
@@ -30,6 +31,7 @@ class Gumbel(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     _event_dims_of_parameters = {"loc": 0, "scale": 0}
+    mode = parameter("loc")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -58,10 +60,6 @@ class Gumbel(TransformedDistribution):
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

@@ -25,6 +25,7 @@ class HalfCauchy(TransformedDistribution):
     base_dist: Cauchy
     _event_dims_of_parameters = {}
     scale = of_base("scale", "The scale of the Cauchy variable.")
+    variance = of_base("variance", "The variance of the base distribution.")
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
@@ -36,10 +37,6 @@ class HalfCauchy(TransformedDistribution):
     @property
     def mode(self) -> Tensor:
         return creation.zeros_like(self.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_sample(value)

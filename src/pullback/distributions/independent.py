@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
-from pullback.distributions.distribution import Distribution
+from pullback.distributions.distribution import Distribution, of_base
 from pullback.distributions.utils import _sum_rightmost
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -26,6 +26,9 @@ class Independent(Distribution):
     arg_constraints: Any = {}
     _event_dims_of_parameters = {}
     _taken_over = ("reinterpreted_batch_ndims",)
+    mean = of_base("mean", "The mean of the base distribution.")
+    mode = of_base("mode", "The mode of the base distribution.")
+    variance = of_base("variance", "The variance of the base distribution.")
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -60,18 +63,6 @@ class Independent(Distribution):
         if self.reinterpreted_batch_ndims:
             result = constraints.independent(result, self.reinterpreted_batch_ndims)
         return result
-
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)

@@ -7,7 +7,7 @@ from typing import Any
 from pullback import functions
 from pullback.backend.dtype import finfo
 from pullback.distributions import constraints
-from pullback.distributions.distribution import Distribution, as_batch_shape
+from pullback.distributions.distribution import Distribution, as_batch_shape, parameter
 from pullback.distributions.utils import broadcast_all
 from pullback.tensor.tensor import Tensor
 
@@ -28,18 +28,11 @@ class Laplace(Distribution):
     support = constraints.real
     has_rsample = True
     _event_dims_of_parameters = {"loc": 0, "scale": 0}
+    mean = mode = parameter("loc")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(as_batch_shape(self.loc, loc, scale), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback import creation, functions
 from pullback.distributions import constraints
-from pullback.distributions.distribution import Distribution
+from pullback.distributions.distribution import Distribution, parameter
 from pullback.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
 from pullback.distributions.utils import _standard_normal, lazy_property
 from pullback.functions.grids import broadcast_shapes
@@ -50,6 +50,7 @@ class LowRankMultivariateNormal(Distribution):
         "loc": 1, "cov_factor": 2, "cov_diag": 1, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2,
     }  # fmt: skip
     _taken_over = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
+    mean = mode = parameter("loc")
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -69,14 +70,6 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_factor = cov_factor
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback import creation, functions
 from pullback.distributions import constraints
-from pullback.distributions.distribution import Distribution
+from pullback.distributions.distribution import Distribution, parameter
 from pullback.distributions.utils import _standard_normal, lazy_property
 from pullback.functions.grids import broadcast_shapes
 from pullback.tensor.tensor import Tensor
@@ -64,6 +64,7 @@ class MultivariateNormal(Distribution):
     has_rsample = True
     _event_dims_of_parameters = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}
     _taken_over = ("_unbroadcasted_scale_tril",)
+    mean = mode = parameter("loc")
 
     def __init__(
         self,
@@ -114,14 +115,6 @@ class MultivariateNormal(Distribution):
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         return self._expanded_matrix(functions.cholesky_inverse(self._unbroadcasted_scale_tril))
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from pullback import functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
-from pullback.distributions.distribution import as_batch_shape
+from pullback.distributions.distribution import as_batch_shape, parameter
 from pullback.distributions.exp_family import ExponentialFamily
 from pullback.distributions.utils import _standard_normal, broadcast_all
 from pullback.tensor.tensor import Tensor
@@ -30,22 +30,12 @@ class Normal(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     _event_dims_of_parameters = {"loc": 0, "scale": 0}
+    mean = mode = parameter("loc")
+    stddev = parameter("scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(as_batch_shape(self.loc, loc, scale), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
 
     @property
     def variance(self) -> Tensor:

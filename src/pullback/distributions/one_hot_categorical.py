@@ -7,7 +7,7 @@ from typing import Any
 from pullback import creation
 from pullback.distributions import constraints
 from pullback.distributions.categorical import Categorical
-from pullback.distributions.distribution import Distribution
+from pullback.distributions.distribution import Distribution, parameter
 from pullback.nn.functional import one_hot
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -23,6 +23,7 @@ class OneHotCategorical(Distribution):
     has_enumerate_support = True
     _event_dims_of_parameters = {}
     _nested = ("_categorical",)
+    mean = parameter("probs")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
@@ -44,10 +45,6 @@ class OneHotCategorical(Distribution):
     def logits(self) -> Tensor:
         """Normalised log-probabilities."""
         return self._categorical.logits
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
 
     @property
     def mode(self) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback.distributions import constraints
 from pullback.distributions.constraints import Constraint
+from pullback.distributions.distribution import parameter
 from pullback.distributions.exponential import Exponential
 from pullback.distributions.transformed_distribution import TransformedDistribution
 from pullback.distributions.transforms import AffineTransform, ExpTransform
@@ -27,6 +28,7 @@ class Pareto(TransformedDistribution):
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
     _event_dims_of_parameters = {"scale": 0, "alpha": 0}
+    mode = parameter("scale")
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
@@ -38,10 +40,6 @@ class Pareto(TransformedDistribution):
     def mean(self) -> Tensor:
         alpha = self.alpha.clamp(min=1)  # the mean is infinite below
         return alpha * self.scale / (alpha - 1)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.scale
 
     @property
     def variance(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 from pullback import functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
-from pullback.distributions.distribution import as_batch_shape
+from pullback.distributions.distribution import as_batch_shape, parameter
 from pullback.distributions.exp_family import ExponentialFamily
 from pullback.distributions.utils import broadcast_all
 from pullback.tensor.tensor import Tensor
@@ -28,22 +28,15 @@ class Poisson(ExponentialFamily):
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
     _event_dims_of_parameters = {"rate": 0}
+    mean = variance = parameter("rate")
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(as_batch_shape(self.rate, rate), validate_args=validate_args)
 
     @property
-    def mean(self) -> Tensor:
-        return self.rate
-
-    @property
     def mode(self) -> Tensor:
         return self.rate.floor()
-
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():

@@ -8,7 +8,7 @@ from typing import Any
 from pullback import functions
 from pullback.distributions import constraints
 from pullback.distributions.chi2 import Chi2
-from pullback.distributions.distribution import Distribution, as_batch_shape
+from pullback.distributions.distribution import Distribution, as_batch_shape, parameter
 from pullback.distributions.utils import _standard_normal, broadcast_all
 from pullback.tensor.tensor import Tensor
 
@@ -30,6 +30,7 @@ class StudentT(Distribution):
     has_rsample = True
     _event_dims_of_parameters = {"df": 0, "loc": 0, "scale": 0}
     _nested = ("_chi2",)
+    mode = parameter("loc")
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
@@ -41,10 +42,6 @@ class StudentT(Distribution):
         mean = self.loc.clone()
         mean[self.df <= 1] = math.nan
         return mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -9,7 +9,7 @@ from pullback import creation, functions
 from pullback.autograd.grad_mode import no_grad
 from pullback.backend.dtype import bool_
 from pullback.distributions import constraints
-from pullback.distributions.distribution import Distribution
+from pullback.distributions.distribution import Distribution, parameter
 from pullback.distributions.utils import broadcast_all, lazy_property
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -46,6 +46,8 @@ class VonMises(Distribution):
     support = constraints.real
     has_rsample = False
     _event_dims_of_parameters = {"loc": 0, "concentration": 0}
+    mean = parameter("loc", "The circular mean.")
+    mode = parameter("loc")
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
@@ -78,15 +80,6 @@ class VonMises(Distribution):
         with no_grad():
             x = self._loc.new_empty(shape)
             return _rejection_sample(self._loc, self._concentration, self._proposal_r, x).to(self.loc.dtype)
-
-    @property
-    def mean(self) -> Tensor:
-        """The circular mean."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -2,9 +2,9 @@
 #include "bfloat16_products.h"
 #include "casts.h"
 
-static int is_brain(PyObject *object, int ndim)
+static int is_bfloat16(PyObject *object, int ndim)
 {
-    return PyArray_CheckExact(object) && float_kind(PyArray_DESCR((PyArrayObject *)object)) == BRAIN &&
+    return PyArray_CheckExact(object) && float_kind(PyArray_DESCR((PyArrayObject *)object)) == BFLOAT16 &&
            PyArray_ISBEHAVED_RO((PyArrayObject *)object) && (ndim < 0 ? NDIM(object) >= 2 : NDIM(object) == ndim);
 }
 
@@ -13,19 +13,19 @@ static int is_square_of_itself(const Matrix *a, const Matrix *b)
     return a->data == b->data && a->row_step == b->column_step && a->column_step == b->row_step && a->rows == b->columns;
 }
 
-static int is_empty(const BrainProduct *p) { return !p->a.rows || !p->a.columns || !p->b.columns; }
+static int is_empty(const Bfloat16Product *p) { return !p->a.rows || !p->a.columns || !p->b.columns; }
 
 /* Do one product; 0 where memory runs out. */
-static int run_one(const BrainProduct *p)
+static int run_one(const Bfloat16Product *p)
 {
-    void *workspace = PyMem_RawMalloc(brain_workspace(p));
+    void *workspace = PyMem_RawMalloc(product_workspace(p));
     if (!workspace)
         return 0;
     if ((double)p->a.rows * (double)p->b.columns * (double)p->a.columns <= 16.0 * UNLOCK_ABOVE)
-        multiply_brains(p, workspace);
+        multiply_bfloat16(p, workspace);
     else {
         Py_BEGIN_ALLOW_THREADS
-        multiply_brains_in_threads(p, workspace);
+        multiply_bfloat16_in_threads(p, workspace);
         Py_END_ALLOW_THREADS
     }
     PyMem_RawFree(workspace);
@@ -43,16 +43,16 @@ static PyObject *finished(PyObject *result, int succeeded)
 /* Products of equally many matrices, those of one operand at any distance from each other. */
 typedef struct {
     PyObject *a, *b;
-    BrainProduct product;
+    Bfloat16Product product;
     int failed;
 } Batches;
 
 static void multiply_batches(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     Batches *batches = context;
-    BrainProduct p = batches->product;
+    Bfloat16Product p = batches->product;
     int ndim = NDIM(batches->a) - 2;
-    void *workspace = PyMem_RawMalloc(brain_workspace(&p));
+    void *workspace = PyMem_RawMalloc(product_workspace(&p));
     if (!workspace) {
         batches->failed = 1;
         return;
@@ -68,12 +68,12 @@ static void multiply_batches(void *context, ptrdiff_t begin, ptrdiff_t end)
             rest /= size;
         }
         p.result = batches->product.result + number * p.a.rows * p.b.columns;
-        multiply_brains(&p, workspace);
+        multiply_bfloat16(&p, workspace);
     }
     PyMem_RawFree(workspace);
 }
 
-static PyObject *multiply_many(PyObject *a, PyObject *b, BrainProduct p)
+static PyObject *multiply_many(PyObject *a, PyObject *b, Bfloat16Product p)
 {
     npy_intp shape[NPY_MAXDIMS], count = 1;
     int ndim = NDIM(a);
@@ -101,10 +101,10 @@ static PyObject *multiply_many(PyObject *a, PyObject *b, BrainProduct p)
 /* multiply_halves(a, b) */
 static PyObject *multiply_halves(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (!multiplies_brains() || !is_brain(arguments[0], -1) || !is_brain(arguments[1], -1))
+    if (!multiplies_bfloat16() || !is_bfloat16(arguments[0], -1) || !is_bfloat16(arguments[1], -1))
         return DECLINE;
     PyObject *a = arguments[0], *b = arguments[1];
-    BrainProduct p = {.a = matrix_of(a), .b = matrix_of(b), .alpha = 1};
+    Bfloat16Product p = {.a = matrix_of(a), .b = matrix_of(b), .alpha = 1};
     if (p.a.columns != p.b.rows || is_empty(&p))
         return DECLINE;
     if (NDIM(a) != 2 || NDIM(b) != 2)
@@ -121,15 +121,15 @@ static PyObject *multiply_halves(PyObject *const *arguments, const KernelEntry *
 /* add_product_of_halves(input, mat1, mat2, beta, alpha) */
 static PyObject *add_product_of_halves(PyObject *const *arguments, const KernelEntry *entry)
 {
-    if (!multiplies_brains())
+    if (!multiplies_bfloat16())
         return DECLINE;
     PyObject *input = arguments[0], *a = arguments[1], *b = arguments[2];
     double beta, alpha;
-    if (!is_brain(a, 2) || !is_brain(b, 2) || !PyArray_CheckExact(input) || (NDIM(input) != 1 && NDIM(input) != 2) ||
-        !is_brain(input, NDIM(input)) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)input) ||
+    if (!is_bfloat16(a, 2) || !is_bfloat16(b, 2) || !PyArray_CheckExact(input) || (NDIM(input) != 1 && NDIM(input) != 2) ||
+        !is_bfloat16(input, NDIM(input)) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)input) ||
         !read_number(arguments[3], &beta) || !read_number(arguments[4], &alpha))
         return DECLINE;
-    BrainProduct p = {.a = matrix_of(a), .b = matrix_of(b), .alpha = (float)alpha, .beta = (float)beta};
+    Bfloat16Product p = {.a = matrix_of(a), .b = matrix_of(b), .alpha = (float)alpha, .beta = (float)beta};
     int ndim = NDIM(input);
     if (p.a.columns != p.b.rows || is_empty(&p) || beta == 0 || DIM(input, ndim - 1) != p.b.columns ||
         (ndim == 2 && DIM(input, 0) != p.a.rows))
@@ -167,9 +167,9 @@ static int iterate(const uint16_t *x, uint16_t *next, uint16_t *gram, uint16_t *
                    const float *coefficients)
 {
     Matrix wide = rows_of(x, rows, columns), square = rows_of(gram, rows, rows);
-    BrainProduct first = {wide, transposed(wide), NULL, 0, 1, 0, gram, 1};
-    BrainProduct second = {square, transposed(square), gram, rows, coefficients[2], coefficients[1], weights, 1};
-    BrainProduct third = {rows_of(weights, rows, rows), wide, x, columns, 1, coefficients[0], next, 0};
+    Bfloat16Product first = {wide, transposed(wide), NULL, 0, 1, 0, gram, 1};
+    Bfloat16Product second = {square, transposed(square), gram, rows, coefficients[2], coefficients[1], weights, 1};
+    Bfloat16Product third = {rows_of(weights, rows, rows), wide, x, columns, 1, coefficients[0], next, 0};
     return run_one(&first) && run_one(&second) && run_one(&third);
 }
 
@@ -177,7 +177,7 @@ static int iterate(const uint16_t *x, uint16_t *next, uint16_t *gram, uint16_t *
 static PyObject *newton_schulz(PyObject *const *arguments, const KernelEntry *entry)
 {
     float coefficients[3];
-    if (!multiplies_brains() || !is_brain(arguments[0], 2) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]) ||
+    if (!multiplies_bfloat16() || !is_bfloat16(arguments[0], 2) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)arguments[0]) ||
         !read_coefficients(arguments[1], coefficients) || !PyLong_CheckExact(arguments[2]))
         return DECLINE;
     long steps = PyLong_AsLong(arguments[2]);

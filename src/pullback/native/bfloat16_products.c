@@ -18,14 +18,14 @@
 
 static ptrdiff_t panels(ptrdiff_t lines, ptrdiff_t width) { return (lines + width - 1) / width; }
 
-static ptrdiff_t pairs_of(const BrainProduct *p) { return (p->a.columns + 1) / 2; }
+static ptrdiff_t pairs_of(const Bfloat16Product *p) { return (p->a.columns + 1) / 2; }
 
-static size_t packed_rows(const BrainProduct *p)
+static size_t packed_rows(const Bfloat16Product *p)
 {
     return (size_t)(panels(p->a.rows, ROWS) * pairs_of(p)) * ROWS * sizeof(uint32_t);
 }
 
-size_t brain_workspace(const BrainProduct *p)
+size_t product_workspace(const Bfloat16Product *p)
 {
     return packed_rows(p) + (size_t)(panels(p->b.columns, COLUMNS) * pairs_of(p)) * COLUMNS * sizeof(uint32_t) + 128;
 }
@@ -34,9 +34,9 @@ size_t brain_workspace(const BrainProduct *p)
 
 #include <immintrin.h>
 
-#define WITH_BRAINS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+#define WITH_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
-int multiplies_brains(void)
+int multiplies_bfloat16(void)
 {
     static int found = -1;
     if (found < 0)
@@ -70,8 +70,8 @@ static void pack_along(const Lines *lines, const uint16_t *from, ptrdiff_t count
     }
 }
 
-MULTIVERSIONED void interleave_brains(const uint16_t *restrict first, const uint16_t *restrict second, ptrdiff_t count,
-                                      uint32_t *restrict to)
+MULTIVERSIONED void interleave(const uint16_t *restrict first, const uint16_t *restrict second, ptrdiff_t count,
+                               uint32_t *restrict to)
 {
     for (ptrdiff_t i = 0; i < count; i++)
         to[i] = first[i] | (uint32_t)second[i] << 16;
@@ -82,7 +82,7 @@ static void pack_across(const Lines *lines, const uint16_t *from, ptrdiff_t coun
 {
     ptrdiff_t step = lines->depth_step, whole = lines->depth / 2;
     for (ptrdiff_t pair = 0; pair < whole; pair++)
-        interleave_brains(from + 2 * pair * step, from + (2 * pair + 1) * step, count, to + pair * lines->width);
+        interleave(from + 2 * pair * step, from + (2 * pair + 1) * step, count, to + pair * lines->width);
     if (lines->depth % 2)
         for (ptrdiff_t line = 0; line < count; line++)
             to[whole * lines->width + line] = from[2 * whole * step + line];
@@ -113,18 +113,18 @@ static void pack_panels(void *context, ptrdiff_t begin, ptrdiff_t end)
 
 /* What one tile needs to be stored. */
 typedef struct {
-    const BrainProduct *product;
+    const Bfloat16Product *product;
     ptrdiff_t row, column;
 } Place;
 
-WITH_BRAINS INLINE __m512 widened(__m256i brains)
+WITH_BFLOAT16 INLINE __m512 widened(__m256i numbers)
 {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(brains), 16));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(numbers), 16));
 }
 
-WITH_BRAINS INLINE void store_vector(const Place *place, int row, int vector, __m512 sum)
+WITH_BFLOAT16 INLINE void store_vector(const Place *place, int row, int vector, __m512 sum)
 {
-    const BrainProduct *p = place->product;
+    const Bfloat16Product *p = place->product;
     ptrdiff_t column = place->column + vector * LANES, left = p->b.columns - column;
     __mmask16 mask = left >= LANES ? 0xffff : (__mmask16)((1u << left) - 1);
     sum = _mm512_mul_ps(sum, _mm512_set1_ps(p->alpha));
@@ -137,8 +137,8 @@ WITH_BRAINS INLINE void store_vector(const Place *place, int row, int vector, __
 }
 
 /* The sums of a tile of `rows` rows and `vectors` vectors: constants where this is called. */
-WITH_BRAINS INLINE void compute_tile(const uint32_t *a, const uint32_t *b, ptrdiff_t pairs, int rows, int vectors,
-                                     const Place *place)
+WITH_BFLOAT16 INLINE void compute_tile(const uint32_t *a, const uint32_t *b, ptrdiff_t pairs, int rows, int vectors,
+                                       const Place *place)
 {
     __m512 sums[ROWS][VECTORS];
 #pragma GCC unroll 6
@@ -167,8 +167,8 @@ WITH_BRAINS INLINE void compute_tile(const uint32_t *a, const uint32_t *b, ptrdi
 }
 
 /* The same for any number of vectors, which are done as if they were one, two or four. */
-WITH_BRAINS INLINE void compute_rows(const uint32_t *a, const uint32_t *b, ptrdiff_t pairs, int rows, ptrdiff_t columns,
-                                     const Place *place)
+WITH_BFLOAT16 INLINE void compute_rows(const uint32_t *a, const uint32_t *b, ptrdiff_t pairs, int rows, ptrdiff_t columns,
+                                       const Place *place)
 {
     if (columns > 3 * LANES)
         compute_tile(a, b, pairs, rows, 4, place);
@@ -181,7 +181,7 @@ WITH_BRAINS INLINE void compute_rows(const uint32_t *a, const uint32_t *b, ptrdi
 }
 
 typedef struct {
-    const BrainProduct *product;
+    const Bfloat16Product *product;
     const uint32_t *a, *b;
 } Tiles;
 
@@ -191,10 +191,10 @@ static ptrdiff_t panel_at(ptrdiff_t number, ptrdiff_t count, int is_symmetric)
     return !is_symmetric ? number : number % 2 ? count - 1 - number / 2 : number / 2;
 }
 
-WITH_BRAINS static void compute_tiles(void *context, ptrdiff_t begin, ptrdiff_t end)
+WITH_BFLOAT16 static void compute_tiles(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
     const Tiles *tiles = context;
-    const BrainProduct *p = tiles->product;
+    const Bfloat16Product *p = tiles->product;
     ptrdiff_t pairs = pairs_of(p), tall = panels(p->a.rows, ROWS), wide = panels(p->b.columns, COLUMNS);
     for (ptrdiff_t number = begin; number < end; number++) {
         ptrdiff_t right = panel_at(number / tall, wide, p->is_symmetric), left = number % tall;
@@ -234,7 +234,7 @@ static void transpose_square(const uint16_t *from, uint16_t *to, ptrdiff_t step)
 /* Fill eight rows of the lower half of a symmetric result from the upper one. Tiles reached to the end of their panel. */
 static void mirror(void *context, ptrdiff_t begin, ptrdiff_t end)
 {
-    const BrainProduct *p = context;
+    const Bfloat16Product *p = context;
     ptrdiff_t size = p->b.columns;
     for (ptrdiff_t row = begin * 8; row < end * 8 && row < size; row += 8) {
         ptrdiff_t computed = row / COLUMNS * COLUMNS, left = size - row;
@@ -248,7 +248,7 @@ static void mirror(void *context, ptrdiff_t begin, ptrdiff_t end)
     }
 }
 
-static void run_product(const BrainProduct *p, void *workspace, int in_threads)
+static void run_product(const Bfloat16Product *p, void *workspace, int in_threads)
 {
     uint32_t *a = (uint32_t *)(((uintptr_t)workspace + 63) & ~(uintptr_t)63), *b = a + packed_rows(p) / sizeof *a;
     b = (uint32_t *)(((uintptr_t)b + 63) & ~(uintptr_t)63);
@@ -275,12 +275,15 @@ static void run_product(const BrainProduct *p, void *workspace, int in_threads)
 
 #else
 
-int multiplies_brains(void) { return 0; }
+int multiplies_bfloat16(void) { return 0; }
 
-static void run_product(const BrainProduct *p, void *workspace, int in_threads) { (void)p, (void)workspace, (void)in_threads; }
+static void run_product(const Bfloat16Product *p, void *workspace, int in_threads)
+{
+    (void)p, (void)workspace, (void)in_threads;
+}
 
 #endif
 
-void multiply_brains(const BrainProduct *p, void *workspace) { run_product(p, workspace, 0); }
+void multiply_bfloat16(const Bfloat16Product *p, void *workspace) { run_product(p, workspace, 0); }
 
-void multiply_brains_in_threads(const BrainProduct *p, void *workspace) { run_product(p, workspace, 1); }
+void multiply_bfloat16_in_threads(const Bfloat16Product *p, void *workspace) { run_product(p, workspace, 1); }

@@ -1,6 +1,6 @@
 /* Products of matrices of bfloat16 by the processor's own instructions for them. See bfloat16_products.c. */
-#ifndef PULLBACK_BRAIN_PRODUCTS_H
-#define PULLBACK_BRAIN_PRODUCTS_H
+#ifndef PULLBACK_BFLOAT16_PRODUCTS_H
+#define PULLBACK_BFLOAT16_PRODUCTS_H
 
 #include "products.h"
 
@@ -15,15 +15,15 @@ typedef struct {
     float alpha, beta;
     uint16_t *result;
     int is_symmetric; /* by construction: one half is computed */
-} BrainProduct;
+} Bfloat16Product;
 
 /* Whether the processor has such instructions, and tests have not put them out of use. */
-int multiplies_brains(void);
+int multiplies_bfloat16(void);
 
 /* How many bytes of memory a product needs while it is computed. */
-size_t brain_workspace(const BrainProduct *product);
+size_t product_workspace(const Bfloat16Product *product);
 
-void multiply_brains(const BrainProduct *product, void *workspace);
-void multiply_brains_in_threads(const BrainProduct *product, void *workspace);
+void multiply_bfloat16(const Bfloat16Product *product, void *workspace);
+void multiply_bfloat16_in_threads(const Bfloat16Product *product, void *workspace);
 
 #endif

@@ -80,7 +80,7 @@ static void from_halves(const uint16_t *from, float *to, ptrdiff_t count)
     half_to_single(from + done, to + done, count - done);
 }
 
-MULTIVERSIONED void single_to_brain(const float *restrict from, uint16_t *restrict to, ptrdiff_t count)
+MULTIVERSIONED void single_to_bfloat16(const float *restrict from, uint16_t *restrict to, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         uint32_t bits = bits_of_float(from[i]), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -88,7 +88,7 @@ MULTIVERSIONED void single_to_brain(const float *restrict from, uint16_t *restri
     }
 }
 
-MULTIVERSIONED void brain_to_single(const uint16_t *restrict from, float *restrict to, ptrdiff_t count)
+MULTIVERSIONED void bfloat16_to_single(const uint16_t *restrict from, float *restrict to, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++)
         to[i] = float_of_bits((uint32_t)from[i] << 16);
@@ -97,7 +97,7 @@ MULTIVERSIONED void brain_to_single(const uint16_t *restrict from, float *restri
 /* bfloat16 is not a type of NumPy: it is known by its name, and by its number from then on. */
 FloatKind float_kind(const PyArray_Descr *descr)
 {
-    static int brain = -1;
+    static int bfloat16 = -1;
     if (descr->type_num == NPY_FLOAT)
         return SINGLE;
     if (descr->type_num == NPY_DOUBLE)
@@ -106,22 +106,22 @@ FloatKind float_kind(const PyArray_Descr *descr)
         return HALF;
     if (descr->type_num < NPY_USERDEF)
         return NO_FLOAT;
-    if (brain < 0) {
+    if (bfloat16 < 0) {
         const char *name = descr->typeobj->tp_name, *dot = strrchr(name, '.');
         if (!strcmp(dot ? dot + 1 : name, "bfloat16"))
-            brain = descr->type_num;
+            bfloat16 = descr->type_num;
     }
-    return descr->type_num == brain ? BRAIN : NO_FLOAT;
+    return descr->type_num == bfloat16 ? BFLOAT16 : NO_FLOAT;
 }
 
 void widen_floats(FloatKind kind, const void *from, float *to, ptrdiff_t count)
 {
-    (kind == HALF ? from_halves : brain_to_single)(from, to, count);
+    (kind == HALF ? from_halves : bfloat16_to_single)(from, to, count);
 }
 
 void narrow_floats(FloatKind kind, const float *from, void *to, ptrdiff_t count)
 {
-    (kind == HALF ? to_halves : single_to_brain)(from, to, count);
+    (kind == HALF ? to_halves : single_to_bfloat16)(from, to, count);
 }
 
 typedef struct {

@@ -4,11 +4,11 @@
 
 #include "kernel.h"
 
-typedef enum { NO_FLOAT, SINGLE, WIDE, HALF, BRAIN } FloatKind;
+typedef enum { NO_FLOAT, SINGLE, WIDE, HALF, BFLOAT16 } FloatKind;
 
 /* SINGLE is float32; float64 is WIDE. */
 FloatKind float_kind(const PyArray_Descr *descr);
-/* `kind` is HALF or BRAIN. */
+/* `kind` is HALF or BFLOAT16. */
 void widen_floats(FloatKind kind, const void *from, float *to, ptrdiff_t count);
 void narrow_floats(FloatKind kind, const float *from, void *to, ptrdiff_t count);
 

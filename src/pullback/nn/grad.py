@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pullback.generated as G
@@ -21,77 +22,37 @@ def _geometry(name: str, dims: int, stride: Any, padding: Any, dilation: Any) ->
     )
 
 
-def _input(
-    dims: int,
-    input_size: Any,
-    weight: Tensor,
-    grad_output: Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-) -> Tensor:
-    steps, pads, spread = _geometry(f"conv{dims}d_input", dims, stride, padding, dilation)
-    return G.convolution_back(grad_output, weight, as_shape(input_size), steps, pads, spread, False, groups)
+def _gradient_of_input(dims: int) -> Callable[..., Tensor]:
+    def conv_input(
+        input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        steps, pads, spread = _geometry(f"conv{dims}d_input", dims, stride, padding, dilation)
+        return G.convolution_back(grad_output, weight, as_shape(input_size), steps, pads, spread, False, groups)
+
+    return _named(
+        conv_input, f"conv{dims}d_input", f"The gradient of `conv{dims}d` with respect to an input of `input_size`."
+    )
 
 
-def _weight(
-    dims: int,
-    input: Tensor,
-    weight_size: Any,
-    grad_output: Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-) -> Tensor:
-    steps, pads, spread = _geometry(f"conv{dims}d_weight", dims, stride, padding, dilation)
-    return G.convolution_grad_weight(input, grad_output, as_shape(weight_size), steps, pads, spread, groups)
+def _gradient_of_weight(dims: int) -> Callable[..., Tensor]:
+    def conv_weight(
+        input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        steps, pads, spread = _geometry(f"conv{dims}d_weight", dims, stride, padding, dilation)
+        return G.convolution_grad_weight(input, grad_output, as_shape(weight_size), steps, pads, spread, groups)
+
+    return _named(
+        conv_weight, f"conv{dims}d_weight", f"The gradient of `conv{dims}d` with respect to a weight of `weight_size`."
+    )
 
 
-def conv1d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv1d` with respect to an input of `input_size`."""
-    return _input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
+def _named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
-def conv1d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv1d` with respect to a weight of `weight_size`."""
-    return _weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def conv2d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv2d` with respect to an input of `input_size`."""
-    return _input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv2d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv2d` with respect to a weight of `weight_size`."""
-    return _weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv3d` with respect to an input of `input_size`."""
-    return _input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv3d` with respect to a weight of `weight_size`."""
-    return _weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)
+conv1d_input, conv2d_input, conv3d_input = map(_gradient_of_input, (1, 2, 3))
+conv1d_weight, conv2d_weight, conv3d_weight = map(_gradient_of_weight, (1, 2, 3))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from pullback import functions
-from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import finfo
-from pullback.optim.optimizer import Optimizer
-from pullback.optim.update import Group, State, count_step, new_count, set_defaults, sparse_gradient, zeros_like
+from pullback.optim.update import (
+    Group,
+    GroupwiseOptimizer,
+    State,
+    count_step,
+    new_count,
+    set_defaults,
+    sparse_gradient,
+    zeros_like,
+)
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["Adafactor"]
 
 
-class Adafactor(Optimizer):
+class Adafactor(GroupwiseOptimizer):
     """An adaptive method that needs little memory; the step is relative to the size of the parameter."""
 
     def __init__(
@@ -46,21 +52,6 @@ class Adafactor(Optimizer):
         super().__setstate__(state)
         set_defaults(self, foreach=None)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; `closure` evaluates the loss anew."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        with no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    if param._grad is not None:
-                        if param._grad.is_sparse:
-                            raise sparse_gradient("Adafactor")
-                        self._update(param, param._grad, self.state[param], group)
-        return loss
-
     def _make_state(self, param: Any, grad: Any) -> State:
         if param.dtype.is_complex:
             raise RuntimeError("Adafactor does not support complex parameters")
@@ -70,7 +61,10 @@ class Adafactor(Optimizer):
             return {"step": new_count(), "row_var": grad.new_zeros(rows), "col_var": grad.new_zeros(columns)}
         return {"step": new_count(), "variance": zeros_like(grad)}
 
-    def _update(self, param: Any, grad: Any, state: State, group: Group) -> None:
+    def _update_param(self, param: Any, grad: Any, group: Group) -> None:
+        if grad.is_sparse:
+            raise sparse_gradient("Adafactor")
+        state = self.state[param]
         if not state:
             state.update(self._make_state(param, grad))
         step, lr = count_step(state), float(group["lr"])

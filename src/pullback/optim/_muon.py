@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from pullback import functions
-from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.backend.dtype import bfloat16
 from pullback.kernels.orthogonalization import newton_schulz
-from pullback.optim.optimizer import Optimizer
-from pullback.optim.update import zeros_like
+from pullback.optim.update import Group, GroupwiseOptimizer, zeros_like
 from pullback.tensor.tensor import Tensor, new_tensor
 
 __all__ = ["Muon"]
@@ -31,7 +28,7 @@ def _orthogonalized(matrix: Any, coefficients: tuple[float, float, float], steps
     return x.T if is_tall else x
 
 
-class Muon(Optimizer):
+class Muon(GroupwiseOptimizer):
     """Orthogonal updates of the matrices of hidden layers; other parameters need another optimizer."""
 
     def __init__(
@@ -61,20 +58,7 @@ class Muon(Optimizer):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
                     )
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; `closure` evaluates the loss anew."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        with no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    if param._grad is not None:
-                        self._update(param, param._grad, group)
-        return loss
-
-    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
+    def _update_param(self, param: Any, grad: Any, group: Group) -> None:
         if param.dtype.is_complex:
             raise RuntimeError("Muon does not support complex parameters")
         state = self.state[param]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from pullback.autograd.grad_mode import enable_grad, no_grad
 from pullback.optim.checks import check_betas, check_not_negative
-from pullback.optim.optimizer import Optimizer
-from pullback.optim.update import zeros_like
+from pullback.optim.update import Group, GroupwiseOptimizer, zeros_like
 
 __all__ = ["SparseAdam"]
 
 
-class SparseAdam(Optimizer):
+class SparseAdam(GroupwiseOptimizer):
     """Adam whose moments decay only where a sparse gradient has entries.
 
     >>> import pullback
@@ -35,27 +32,14 @@ class SparseAdam(Optimizer):
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move the rows that the gradients name."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        with no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    if param.grad is not None:
-                        self._step_rows(param, group)
-        return loss
-
-    def _step_rows(self, param: Any, group: dict[str, Any]) -> None:
-        if not param.grad.is_sparse:
+    def _update_param(self, param: Any, grad: Any, group: Group) -> None:
+        if not grad.is_sparse:
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         state = self.state[param]
         if not state:
             state.update(step=0, exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
         state["step"] += 1
-        grad = param.grad.coalesce()
+        grad = grad.coalesce()
         if grad._nnz() == 0:
             return
         rows, values = tuple(grad.indices()), grad.values()

@@ -28,7 +28,30 @@ Entry = tuple[Any, Any, State]
 """A parameter, its gradient, its state."""
 
 
-class ElementwiseOptimizer(Optimizer):
+class GroupwiseOptimizer(Optimizer):
+    """An optimizer whose step updates one group after the other."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; `closure` evaluates the loss anew."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                self._update_group(group)
+        return loss
+
+    def _update_group(self, group: Group) -> None:
+        for param in group["params"]:
+            if param._grad is not None:
+                self._update_param(param, param._grad, group)
+
+    def _update_param(self, param: Any, grad: Any, group: Group) -> None:
+        raise NotImplementedError
+
+
+class ElementwiseOptimizer(GroupwiseOptimizer):
     """An optimizer whose update is the same for each element. See Note [One step, two roads]."""
 
     takes_sparse_gradients = False
@@ -64,17 +87,6 @@ class ElementwiseOptimizer(Optimizer):
 
     def finish(self, state: State, group: Group, key: Any) -> None:
         """Update state that is one number per parameter, after the kernel."""
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; `closure` evaluates the loss anew."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        with no_grad():
-            for group in self.param_groups:
-                self._update_group(group)
-        return loss
 
     def _update_group(self, group: Group) -> None:
         keeps_state = bool(self.state_names(group))

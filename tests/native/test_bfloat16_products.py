@@ -14,18 +14,18 @@ from tests.native.rows import needs_extension
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 pytestmark = needs_extension
-BRAIN = np.dtype(ml_dtypes.bfloat16)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 multiply: Any = half_products.multiply_halves
 add_product: Any = half_products.add_product_of_halves
 
 
-def brains(*shape: int, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32).astype(BRAIN)
+def matrix_of(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32).astype(BFLOAT16)
 
 
 def assert_close(actual: Any, expected: Any) -> None:
     """Equal but for the order of sums: a step of bfloat16 where rounding was close."""
-    assert actual.dtype == expected.dtype == BRAIN
+    assert actual.dtype == expected.dtype == BFLOAT16
     assert actual.shape == expected.shape
     scale = float(np.abs(expected.astype(np.float32)).max()) if expected.size else 1.0
     np.testing.assert_allclose(actual.astype(np.float32), expected.astype(np.float32), rtol=2**-7, atol=scale * 2**-14)
@@ -46,14 +46,18 @@ SIZES = [
 
 @pytest.mark.parametrize(("rows", "columns", "depth"), SIZES)
 def test_products_in_every_layout(rows: int, columns: int, depth: int) -> None:
-    for a in (brains(rows, depth), brains(depth, rows).T, brains(rows, 2 * depth)[:, ::2]):
-        for b in (brains(depth, columns, seed=1), brains(columns, depth, seed=1).T, brains(depth, columns)[::-1]):
+    for a in (matrix_of(rows, depth), matrix_of(depth, rows).T, matrix_of(rows, 2 * depth)[:, ::2]):
+        for b in (
+            matrix_of(depth, columns, seed=1),
+            matrix_of(columns, depth, seed=1).T,
+            matrix_of(depth, columns)[::-1],
+        ):
             assert_close(multiply(a, b), multiply.__wrapped__(a, b))
 
 
 @pytest.mark.parametrize("size", [1, 6, 8, 63, 64, 65, 71, 136, 200])
 def test_a_matrix_times_its_transpose_is_symmetric(size: int) -> None:
-    a = brains(size, 37)
+    a = matrix_of(size, 37)
     product = multiply(a, a.T)
     assert_close(product, multiply.__wrapped__(a, a.T))
     np.testing.assert_array_equal(product.view(np.uint16), product.T.view(np.uint16))
@@ -61,29 +65,29 @@ def test_a_matrix_times_its_transpose_is_symmetric(size: int) -> None:
 
 @pytest.mark.parametrize("batch", [(1,), (3,), (2, 3)])
 def test_batches(batch: tuple[int, ...]) -> None:
-    a, b = brains(*batch, 7, 20), brains(*batch, 20, 70)
+    a, b = matrix_of(*batch, 7, 20), matrix_of(*batch, 20, 70)
     assert_close(multiply(a, b), multiply.__wrapped__(a, b))
-    b = np.swapaxes(brains(*batch, 9, 20), -1, -2)
+    b = np.swapaxes(matrix_of(*batch, 9, 20), -1, -2)
     assert_close(multiply(a, b), multiply.__wrapped__(a, b))
     assert_close(multiply(a, b[:1]), multiply.__wrapped__(a, b[:1]))
 
 
 @pytest.mark.parametrize(("beta", "alpha"), [(1, 1), (0.5, 1), (1, -2.5), (3, 0.25), (0, 1)])
 def test_a_product_is_added_before_it_is_rounded(beta: float, alpha: float) -> None:
-    a, b = brains(13, 20), brains(20, 70)
-    for start in (brains(13, 70, seed=2), brains(70, seed=2), brains(70, 13).T):
+    a, b = matrix_of(13, 20), matrix_of(20, 70)
+    for start in (matrix_of(13, 70, seed=2), matrix_of(70, seed=2), matrix_of(70, 13).T):
         assert_close(add_product(start, a, b, beta, alpha), add_product.__wrapped__(start, a, b, beta, alpha))
 
 
 def test_special_values() -> None:
-    a, b = np.ones((2, 3), BRAIN), np.ones((3, 17), BRAIN)
+    a, b = np.ones((2, 3), BFLOAT16), np.ones((3, 17), BFLOAT16)
     a[0, 0], b[0, 1], b[1, 2] = np.inf, 0, np.nan
     expected = multiply.__wrapped__(a, b).astype(np.float32)
     np.testing.assert_array_equal(multiply(a, b).astype(np.float32), expected)
 
 
 def test_threads_do_not_change_results() -> None:
-    a, b = brains(200, 300), brains(300, 500)
+    a, b = matrix_of(200, 300), matrix_of(300, 500)
     count = pullback.get_num_threads()
     results = []
     try:
@@ -99,15 +103,15 @@ def test_threads_do_not_change_results() -> None:
 
 def test_mistakes_raise_what_the_reference_raises() -> None:
     with pytest.raises(ValueError, match="mismatch"):
-        multiply(brains(2, 3), brains(4, 5))
-    assert multiply(brains(0, 3), brains(3, 5)).shape == (0, 5)
-    np.testing.assert_array_equal(multiply(brains(2, 0), brains(0, 5)).astype(np.float32), 0)
+        multiply(matrix_of(2, 3), matrix_of(4, 5))
+    assert multiply(matrix_of(0, 3), matrix_of(3, 5)).shape == (0, 5)
+    np.testing.assert_array_equal(multiply(matrix_of(2, 0), matrix_of(0, 5)).astype(np.float32), 0)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 9), (64, 64), (70, 200)])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_newton_schulz(shape: tuple[int, int], steps: int) -> None:
-    matrix = (brains(*shape).astype(np.float32) / (shape[0] * shape[1]) ** 0.5).astype(BRAIN)
+    matrix = (matrix_of(*shape).astype(np.float32) / (shape[0] * shape[1]) ** 0.5).astype(BFLOAT16)
     kernel: Any = newton_schulz
     before = matrix.copy()
     actual = kernel(matrix, (3.4445, -4.775, 2.0315), steps).astype(np.float32)
