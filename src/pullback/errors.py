@@ -97,13 +97,19 @@ class BackendCompilerFailed(CompileError):
     inner_exception: Exception | None = None
 
 
-def graph_freed(node_name: str, places: str = "") -> GraphFreedError:
-    """A released node is asked for what it had saved; `places` says where it was recorded and freed, if known."""
+def graph_freed(node_name: str, places: str = "", *, in_loop: bool = False) -> GraphFreedError:
+    """A released node is asked for what it had saved; `places` says where it was recorded and freed, if known.
+
+    `in_loop`: the line that runs now freed it.
+    """
+    remedy = (
+        " Where a loop carries it over from turn to turn, detach() it there, or compute it anew." if in_loop else ""
+    )
     return GraphFreedError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
         f"already been freed): {node_name} released its saved values when an earlier backward() or grad() ran.{places} "
         "Specify retain_graph=True in that earlier call if you need to backward through this graph again, or to read its "
-        "saved tensors afterwards."
+        f"saved tensors afterwards.{remedy}"
     )
 
 

@@ -329,6 +329,23 @@ def test_a_second_backward_names_the_lines_that_recorded_and_freed_the_node() ->
 
 
 @record_source_lines()
+def test_a_second_backward_of_the_same_line_is_told_of_what_a_loop_carries_over() -> None:
+    state = pullback.ones(2, requires_grad=True).exp()
+    carried = "Where a loop carries it over from turn to turn, detach() it there"
+
+    def turn() -> None:
+        state.sum().backward()
+
+    turn()
+    with pytest.raises(RuntimeError, match="a second time") as caught:
+        turn()
+    assert carried in str(caught.value)
+    with pytest.raises(RuntimeError, match="a second time") as caught:
+        state.sum().backward()
+    assert carried not in str(caught.value)
+
+
+@record_source_lines()
 def test_a_second_backward_of_a_compiled_function_names_its_lines() -> None:
     compiled, x = pullback.compile(_exponential), pullback.ones(2, requires_grad=True)
     for _ in range(3):

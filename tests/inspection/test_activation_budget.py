@@ -8,6 +8,7 @@ import tracemalloc
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,6 +16,7 @@ import pullback
 from pullback import nn
 from pullback.errors import InPlaceModificationError
 from pullback.inspection.activation_budget import activation_budget
+from pullback.inspection.recomputation import Store
 from pullback.inspection.saved_memory import saved_report
 from tests.fuzz.execution import run
 from tests.fuzz.generation import make_program
@@ -314,6 +316,28 @@ def test_the_report_tells_the_slowdown() -> None:
     assert facts["recompute_seconds"] > 0
     assert facts["held_bytes"] == 0
     assert "gelu" in str(budget.report())
+
+
+def test_the_slowdown_counts_what_the_forward_took_longer() -> None:
+    budget = activation_budget(10**9)
+    gradients(mlp, budget)
+    facts = budget.report().facts
+    assert facts["recompute_seconds"] == 0
+    assert facts["bookkeeping_seconds"] > 0
+    assert facts["slowdown"] > 1
+
+
+def test_what_is_held_is_ranked_once_for_many_values_that_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    rank = Mock(wraps=Store._rank)
+    monkeypatch.setattr(Store, "_rank", lambda store: rank(store))
+    y = pullback.ones(1000, requires_grad=True)
+    with activation_budget(400_000) as budget:
+        for _ in range(400):
+            y = y.sin()
+    y.sum().backward()
+    dropped = sum(row["dropped"] for row in budget.report().rows)
+    assert dropped > 300
+    assert rank.call_count < dropped / 8
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True])

@@ -62,6 +62,16 @@ PROGRAMS = {
         "MseLossBackward0",
         "division_by_zero",
     ),
+    "equal singular values, and a gradient that is zero somewhere": (
+        "y = torch.linalg.svd(torch.eye(3) * x[1])[0] @ torch.tensor([0.0, 1.0, 2.0])  # here",
+        "LinalgSvdBackward0",
+        "division_by_zero",
+    ),
+    "a branch inside of a checkpoint": (
+        "y = torch.utils.checkpoint.checkpoint(lambda x: torch.where(x > 0, x.log(), 0.0), x, use_reentrant=False)  # here",
+        "LogBackward0",
+        "zero_times_infinity",
+    ),
     "a custom backward": (
         """
 class Log(torch.autograd.Function):
@@ -174,6 +184,7 @@ NOT_FINITE = {
     ),
     "root of a negative number": ("y = (x * 2) ** 0.3  # here", "PowBackward0", "domain", True),
     "division": ("y = 1.0 / (x * 2 - 2)  # here", "ReciprocalBackward0", "division_by_zero", True),
+    "a singular matrix": ("y = torch.logdet(x.reshape(2, 2) * 0)  # here", "LinalgSlogdetBackward0", "division_by_zero", True),
 }  # fmt: skip
 
 

@@ -191,8 +191,20 @@ SIBLINGS = [
     ("new_parameter", "h = torch.nn.Parameter(body(w))  # here\nloss = (h * v).sum()"),
     ("numpy", "h = torch.from_numpy(\n    body(w)\n    .data  # here\n    .numpy()\n)\nloss = (h * v).sum()"),
     ("numpy", "import numpy\nh = numpy.asarray(w.detach())  # here\nloss = (torch.tensor(h) * v).sum()"),
+    (
+        "numpy",
+        "import numpy\nh = body(w).detach()  # here\ng = numpy.sin(h.cpu().numpy())\nloss = (torch.tensor(g) * v).sum()",
+    ),
+    ("sample", "h = torch.distributions.Normal(w, 1.0).sample()  # here\nloss = (h * v).sum()"),
     ("detach", "h = (\n    body(w)\n    .detach()  # here\n    .mul(v)\n)\nloss = h.sum()"),
 ]
+
+
+def test_a_distribution_that_looks_at_its_parameters_cuts_nothing() -> None:
+    scope, _ = run("torch.distributions.Normal(w, 1.0)\nloss = v.sum()\nloss.backward()")
+    explanation = explain_grad(scope["w"], scope["loss"])
+    assert isinstance(explanation, Explanation)
+    assert explanation.code == "never_used"
 
 
 @pytest.mark.filterwarnings("ignore:Converting a tensor")

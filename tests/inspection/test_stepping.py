@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
+import numpy
 import pytest
 
 import pullback
@@ -206,3 +208,16 @@ def test_a_breakpoint_that_is_cleared_in_a_pass_leaves_nothing_behind_and_others
     break_at("ExpBackward0", clear_breaks)
     x.exp().sum().backward()
     assert switches.node_observer is None
+
+
+def test_steps_compute_infinities_without_a_warning_and_hooks_have_the_settings_of_the_program() -> None:
+    x = pullback.ones(3, requires_grad=True)
+    settings = []
+    deviation = x.std()
+    deviation.register_hook(lambda grad: settings.append(numpy.geterr()["divide"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        deviation.backward_steps().finish()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
+    assert settings == ["warn"]

@@ -12,7 +12,13 @@ def linalg_det(grad: Tensor, A: Tensor, *, result: Tensor) -> Pullback:
     return wrt(A=F.det_back(grad, A, result))
 
 
-@general(outputs=("sign", "logabsdet"), structure="matrices", out_dtype="c_types", returns=True)
+@general(
+    outputs=("sign", "logabsdet"),
+    structure="matrices",
+    out_dtype="c_types",
+    returns=True,
+    breaks="on singular matrices",
+)
 def linalg_slogdet(grad_sign: Tensor, grad_logabsdet: Tensor, A: Tensor, *, sign: Tensor) -> Pullback:
     return wrt(A=F.slogdet_back(grad_sign, grad_logabsdet, A, sign))
 

@@ -10,6 +10,7 @@ from pullback.autograd.grad_mode import no_grad
 from pullback.distributions import constraints
 from pullback.distributions.utils import lazy_property
 from pullback.functions.value_checks import are_all_true
+from pullback.modes.cuts import excuse
 from pullback.modes.user_warnings import warn_user
 from pullback.tensor.size import Size
 from pullback.tensor.tensor import Tensor
@@ -62,7 +63,12 @@ class Distribution:
             if constraints.is_dependent(constraint) or is_derived:
                 continue
             value = getattr(self, name)
-            if not are_all_true(constraint.check(value)):
+            former = excuse((value,))  # to compare it with its constraint takes no gradient from the program
+            try:
+                is_valid = are_all_true(constraint.check(value))
+            finally:
+                excuse(former)
+            if not is_valid:
                 raise ValueError(
                     f"Expected parameter {name} ({_describe(value)}) of distribution {self!r} to satisfy the "
                     f"constraint {constraint!r}, but found invalid values:\n{value}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from pullback.backend.silent_arithmetic import error_variable
 from pullback.engine.careful_run import as_value, evaluate, run_carefully
 from pullback.engine.graph_task import GraphTask
 from pullback.engine.input_buffer import InputBuffer
@@ -22,8 +23,10 @@ from pullback.graph.basic_nodes import GraphRoot
 from pullback.graph.edge import Edge, Edges
 from pullback.graph.node import Node
 from pullback.graph.partial_gradient import PartialGradient
+from pullback.graph.saved_tensor import begin_reading
 from pullback.graph.source_lines import note_source_line
 from pullback.modes.switches import process
+from pullback.native import silent
 
 
 class Arrival(NamedTuple):
@@ -54,6 +57,7 @@ def run_in_steps(
     `only_look`: nodes compute what they send, and nothing else happens: no hook runs, no leaf gets a gradient.
     """
     task = GraphTask(keep_graph=keep_graph, create_graph=False, depth=0)
+    task.errors = error_variable.get()
     task.called_at = begin_pass(edges, not only_look, keep_graph)
     root = GraphRoot(edges, [grad._array for grad in grads])
     task.root = root
@@ -109,6 +113,7 @@ def _send(task: GraphTask, sent: Departure) -> None:
             task.ready_queue.push(node, buffer.grads, [0] * len(buffer.grads))
 
 
+@silent
 def _run(task: GraphTask, node: Node, grads: list[Any]) -> Departure:
     with running_pass(task):
         try:
@@ -123,13 +128,19 @@ def _run(task: GraphTask, node: Node, grads: list[Any]) -> Departure:
     return Departure(node, outcome[2], results)
 
 
+@silent
 def _look(task: GraphTask, node: Node, grads: list[Any]) -> Departure:
     """What a node would send."""
     if isinstance(node, AccumulateGrad):
         return Departure(node, (), ())
     acting, edges = task.acting_for(node, task.wanted_edges(node))
-    with running_pass(task):
-        results = evaluate(task, acting, edges, list(grads))
+    reading = begin_reading(acting) if acting.extra is not None and acting.extra.packed else ()
+    try:
+        with running_pass(task):
+            results = evaluate(task, acting, edges, list(grads), reading)
+    finally:
+        for value in reading:
+            value.read = None
     if acting.needs_tensors:
         results = [grad if grad is None else as_value(grad) for grad in fit_gradients(acting, results)]
     return Departure(node, edges, tuple(results))

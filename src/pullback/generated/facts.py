@@ -28,6 +28,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
         'on equal eigenvalues': 'linalg_eig linalg_eigh',
         'on equal singular values': 'linalg_svd',
         'on single elements': 'std std_mean var var_mean',
+        'on singular matrices': 'linalg_slogdet',
         'with its exponent': 'pow pow_base pow_scalar',
     },
     'complex32': {

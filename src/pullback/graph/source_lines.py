@@ -91,7 +91,9 @@ def freed(node: Any) -> GraphFreedError:
     places = "" if line is None else f" It was recorded at {line.describe_fully()}"
     if by is not None:
         places += f"{',' if places else ' It was'} freed by the backward at {by.line.describe()}"
-    return graph_freed(node.name(), places and f"{places}.")
+    now = source_line()
+    in_loop = by is not None and now is not None and (now.code, now.offset) == (by.line.code, by.line.offset)
+    return graph_freed(node.name(), places and f"{places}.", in_loop=in_loop)
 
 
 def modification_places(counter: Any, since: int, node: Any) -> str:

@@ -79,10 +79,11 @@ class activation_budget(contextlib.ContextDecorator):
         """Say what was dropped and computed again, and the slowdown: the time since the block began, with and without."""
         store = self._store
         elapsed = max(store.last_read, self._start + self._forward_seconds) - self._start
-        spent = store.recompute_seconds
+        spent = store.recompute_seconds + store.bookkeeping_seconds
         facts = {
             "budget_bytes": self.bytes, "peak_bytes": store.peak, "held_bytes": store.held,
-            "forward_seconds": self._forward_seconds, "recompute_seconds": spent,
+            "forward_seconds": self._forward_seconds, "recompute_seconds": store.recompute_seconds,
+            "bookkeeping_seconds": store.bookkeeping_seconds,
             "slowdown": elapsed / (elapsed - spent) if elapsed > spent else 1.0,
         }  # fmt: skip
         rows = sorted(store.dropped.values(), key=lambda row: -row["dropped_bytes"])
@@ -99,7 +100,7 @@ class activation_budget(contextlib.ContextDecorator):
             return NotImplemented  # its parts are operations themselves
         if isinstance(function, _FunctionCall):
             return self._function(function, args, kwargs)
-        first = next_sequence_nr()
+        entered, first = time.perf_counter(), next_sequence_nr()
         recipe = self._recipe(function, args, kwargs, bool(draws))
         before = {id(t): _written_state(t) for t in tensors_in([args, kwargs])}
         start = time.perf_counter()
@@ -109,6 +110,7 @@ class activation_budget(contextlib.ContextDecorator):
             recipe.seconds = seconds
             self._know_results(recipe, args, kwargs, before, result)
         self._keep_saved(first, args, result)
+        self._store.bookkeeping_seconds += time.perf_counter() - entered - seconds
         return result
 
     def _function(self, function: _FunctionCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -108,6 +108,10 @@ _TEXTS = {
         "it was used where recording was off: under no_grad(), or in the forward of a custom Function",
         "Move the computation out of the no_grad() block, or wrap it in enable_grad().",
     ),
+    "sample": (
+        "sample() draws values that have no history",
+        "Use rsample(), through which gradients flow, or the log_prob() of the sample, weighted by what it gained.",
+    ),
     "inference_mode": (
         "it was used in inference mode, where nothing is recorded",
         "Move the computation out of inference_mode().",
@@ -525,6 +529,8 @@ def _code_of(cut: Cut) -> str:
         return "argmax"
     if cut.kind == "to_integer":
         return "integer_cast"
+    if cut.kind == "no_grad" and cut.line is not None and "sample" in names_at(cut.line):
+        return "sample"
     line = cut.line if cut.kind in ("detach", "data") else None
     if line is not None and (_TO_NUMPY & names_in_statement(line) or goes_to_numpy(line)):
         return "numpy"

@@ -7,9 +7,10 @@ them. What nodes save is replaced by a `KeptTensor`, which knows the contents an
 memory that several saved tensors, views and recipes share is held once, and dropping it is one step.
 
 Contents are held while they are saved, until the budget is reached. Then those go first that are cheapest to make again
-for their size, and that were used longest ago: backward reads them last. What is made again is held like the rest, so
-that the next reader finds it, and drops others in its turn. Contents die with their last reader: the nodes of backward
-that release them, and the recipes of contents further on, which backward has left behind by then.
+for their size, and that were used longest ago: backward reads them last. To rank them takes a look at all that is held, so
+the best quarter of the ranks serves the next times too. What is made again is held like the rest, so that the next reader
+finds it, and drops others in its turn. Contents die with their last reader: the nodes of backward that release them, and the
+recipes of contents further on, which backward has left behind by then.
 
 A storage that was written to has new contents; the recipe of these begins with a copy of the former ones. Versions say
 whether the memory at hand still holds what was meant. What came from outside of the block has no recipe: it is held, and
@@ -25,7 +26,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -257,6 +258,8 @@ class Store:
         self.peak = 0
         self.clock = 0
         self.recompute_seconds = 0.0
+        self.bookkeeping_seconds = 0.0
+        """What the forward took longer, to know contents and to drop them."""
         self.last_read = 0.0
         self.dropped: dict[str, dict[str, Any]] = {}
         self._known: dict[int, weakref.ref[Contents]] = {}
@@ -264,6 +267,8 @@ class Store:
         self._unheld: dict[int, Contents] = {}
         """Those that are not held here live as long as their storage: later operations are to find them."""
         self._holding: weakref.WeakSet[Contents] = weakref.WeakSet()
+        self._next_to_drop: deque[tuple[weakref.ref[Contents], int]] = deque()
+        """With the last use when they were ranked: who was used since is not the next."""
         self._lock = threading.RLock()
 
     # What is known.
@@ -330,8 +335,8 @@ class Store:
         with self._lock:
             self._touch(contents)
             owner = contents.at_hand()
+            start = self.last_read = time.perf_counter()
             if owner is None:
-                start = time.perf_counter()
                 owner = self._make(contents)
                 self.last_read = time.perf_counter()
                 self.recompute_seconds += self.last_read - start
@@ -358,6 +363,21 @@ class Store:
 
     def _drop_others(self) -> None:
         """Drop contents, cheapest first, until the limit is kept or nothing more can go."""
+        is_ranked_anew = False
+        while self.held > self.limit:
+            if not self._next_to_drop:
+                if is_ranked_anew:
+                    return
+                is_ranked_anew = self._rank()
+                continue
+            reference, last_use = self._next_to_drop.popleft()
+            contents = reference()
+            if contents is not None and contents.array is not None and contents.last_use == last_use:
+                self._drop(contents)
+                is_ranked_anew = False
+
+    def _rank(self) -> bool:
+        """Find out which contents to drop next; True."""
         costs: dict[Contents, float] = {}
         candidates = [
             contents for contents in list(self._holding)
@@ -367,10 +387,9 @@ class Store:
             candidates,
             key=lambda c: (1.0 if c.is_movable else _cost(c, costs)) / (c.nbytes * (self.clock - c.last_use + 1)),
         )
-        for contents in ranked:
-            if self.held <= self.limit:
-                break
-            self._drop(contents)
+        best = ranked[: max(8, len(ranked) // 4)]
+        self._next_to_drop.extend((weakref.ref(contents), contents.last_use) for contents in best)
+        return True
 
     def _drop(self, contents: Contents) -> None:
         if contents.is_movable and contents.file is None and contents.host is None:

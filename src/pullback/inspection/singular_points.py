@@ -110,6 +110,11 @@ _OWN_WORDS = {
         "the forward of the custom Function made it of finite numbers",
         "Look at {code}.",
     ),
+    ("on singular matrices", "division_by_zero"): Wording(
+        "",
+        "the determinant is zero: the matrix is singular",
+        "Add a small multiple of the identity matrix, or leave singular matrices out.",
+    ),
     ("on equal singular values", "division_by_zero"): Wording(
         "the derivative of {operation} divides by differences of singular values, and some are equal or zero",
         "",
@@ -227,6 +232,8 @@ def kind_of(name: str, operands: Mapping[str, Any], incoming: Any, result: Any) 
         return "unknown"
     if name == CUSTOM:
         return "unknown" if incoming is None or 0 not in values else "division_by_zero"
+    if incoming is not None and result != result and divides_by_differences(name):
+        return "division_by_zero"  # each element depends on all of the matrix
     if incoming == 0 and result != result:
         return "zero_times_infinity"
     if any(is_outside(name, value) for value in values) or _is_root_of_negative(name, operands):
@@ -236,8 +243,7 @@ def kind_of(name: str, operands: Mapping[str, Any], incoming: Any, result: Any) 
     breaks = how_it_breaks(name)
     if incoming is None and breaks in ("on empty rows", "on single elements"):
         return "domain"
-    divides = breaks == "as an empty mean" if incoming is None else divides_by_differences(name)
-    if divides and result != result:
+    if incoming is None and breaks == ("as an empty mean" if result != result else "on singular matrices"):
         return "division_by_zero"
     return "overflow" if isinstance(result, int | float) and math.isinf(result) else "unknown"
 

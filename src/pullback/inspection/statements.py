@@ -57,10 +57,17 @@ def goes_to_numpy(line: SourceLine) -> bool:
         if isinstance(part, ast.Name) and part.id in names and part.lineno > number and isinstance(part.ctx, ast.Load):
             read.add(part)
         elif isinstance(part, ast.Attribute) and part.attr == "numpy":
-            handed.add(part.value)
+            handed.add(_named_in_chain(part.value))
         elif isinstance(part, ast.Call) and ast.unparse(part.func).startswith(("np.", "numpy.")):
             handed.update(part.args)
     return bool(read) and read <= handed
+
+
+def _named_in_chain(part: ast.AST) -> ast.AST:
+    """The name that a chain of methods begins with: `values` of `values.cpu()`."""
+    while isinstance(part, ast.Call | ast.Attribute):
+        part = part.func if isinstance(part, ast.Call) else part.value
+    return part
 
 
 def _scope_at(tree: ast.AST, number: int) -> ast.AST:
