@@ -39,9 +39,9 @@ _log = logging.getLogger("pullback.autograd")
 def run_carefully(
     task: GraphTask, node: Node, edges: Edges, grads: list[Any], owned: list[int]
 ) -> tuple[Sequence[Any], tuple[int, ...], Edges] | None:
-    """The general case: hooks, captures, accumulation, Tensors where they are needed.
+    """Run a node with hooks, captures and accumulation, on Tensors where they are needed.
 
-    Return the gradients, which of them are owned (Note [Owned gradients]) and where they go; None where nothing does.
+    Return the gradients, which of them are owned (Note [Owned gradients]) and where they go; None where nothing goes on.
     """
     if process.log_nodes:
         shapes = ", ".join("None" if g is None else str(list(g.shape)) for g in grads)
@@ -171,7 +171,7 @@ def _take_over(task: GraphTask, buffer: InputBuffer, indices: Sequence[int], ten
 
 
 def _accumulate(task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> None:
-    """AccumulateGrad with its hooks: accumulation, post-accumulate hooks, post-hooks."""
+    """Run an AccumulateGrad with its hooks: accumulate, then post-accumulate hooks, then post-hooks."""
     extra = node.extra
     grad = buffer.grads[0]
     if grad is not None:
@@ -215,7 +215,7 @@ def _evaluate_and_release(task: GraphTask, node: Node, edges: Edges, grads: list
 def evaluate(
     task: GraphTask, node: Node, edges: Edges, grads: list[Any], reading: Sequence[PackedTensor] = ()
 ) -> Sequence[Any]:
-    """The node's gradients: Tensors where the pass is recorded or the node needs them, else arrays.
+    """Compute the node's gradients: Tensors where the pass is recorded or the node needs them, else arrays.
 
     What went through hooks is unpacked first, all of it, as in PyTorch.
     """
@@ -252,12 +252,12 @@ def _run_post_hooks(
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A gradient of the array path as users see it."""
+    """Make the Tensor that users see of a gradient of the array path."""
     return new_sparse_tensor(value) if isinstance(value, SparseArray) else new_tensor(as_array(value))
 
 
 def as_value(tensor: Tensor) -> Any:
-    """A user's gradient as the array path moves it."""
+    """Return a user's gradient as the array path moves it."""
     return tensor._sparse if isinstance(tensor, SparseTensor) else tensor._array
 
 
@@ -292,7 +292,7 @@ def _restore_shape(task: GraphTask, node: Node, buffer: InputBuffer) -> None:
 
 
 def _show_as_made(grads: list[Any], owned: Sequence[int]) -> None:
-    """Bring arrays that are filled, or repeat an element, into the form that PyTorch has them in: Note [Owned gradients]."""
+    """Bring arrays that are filled, or repeat an element, into PyTorch's form. See Note [Owned gradients]."""
     for index, own in enumerate(owned):
         if own == FILLED and type(grads[index]) is ndarray:
             grads[index] = expanded_first(grads[index])
@@ -301,7 +301,7 @@ def _show_as_made(grads: list[Any], owned: Sequence[int]) -> None:
 
 
 def _own(results: Sequence[Any], grads: Sequence[Any], held: Sequence[int]) -> tuple[bool, ...]:
-    """Which of a node's gradients nobody else has: given to one input, and not handed on from somebody who has it."""
+    """Tell which of a node's gradients nobody else holds: those given to one input, and not merely handed on."""
     shared = [g for g, own in zip(grads, held, strict=False) if not own]
     return tuple([not any(r is g for g in shared) and sum([r is o for o in results]) == 1 for r in results])
 
@@ -313,7 +313,7 @@ def _as_tensors(task: GraphTask, values: Sequence[Any]) -> list[Any]:
 
 
 def _held_here_alone(tensors: Sequence[Any]) -> tuple[bool, ...]:
-    """Which of some tensors nothing but this sequence holds, neither them nor their memory: they may be taken over.
+    """Tell which tensors only this sequence holds, they and their memory: these may be taken over.
 
     A leaf's `.grad` is then the very memory that the user's backward made, as in PyTorch, and costs no copy.
     """

@@ -13,7 +13,7 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 
 class _Passing:
-    """The owner of leaves that no one will ask for: pullback.func drops history that leads to such leaves only."""
+    """The owner of leaves that nobody will ask for: pullback.func drops history that leads only to such leaves."""
 
     open = False
 

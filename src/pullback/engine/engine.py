@@ -54,8 +54,8 @@ class Engine:
         """Send `grads` (Tensors) into `edges` and run what they reach; return the gradients at `captures`.
 
         Unless `accumulate`, only what leads to `captures` and to the nodes in `wanted` runs, and of the leaves only these
-        accumulate. With `ends_at_captures`, what lies behind a capture is not looked at: the caller knows that no path
-        leads from there to another one.
+        accumulate. With `ends_at_captures`, nothing behind a capture is looked at: the caller knows that no path leads
+        from one capture to another.
         """
         outer = running.task
         task = GraphTask(keep_graph=keep_graph, create_graph=create_graph, depth=outer.depth + 1 if outer else 0)
@@ -99,10 +99,10 @@ class Engine:
         return task.captured
 
     def _run(self, task: GraphTask, root: GraphRoot) -> None:
-        """Send the root's gradients, then run nodes and send what they compute until none is left that is ready.
+        """Send the root's gradients, then run nodes and send what they compute, until no ready node is left.
 
-        A node that only waited for the one before it runs next, unless one in the queue comes first: a chain of operations
-        costs no queue at all.
+        A node that waited only for the one before it runs next, unless one in the queue comes first: a chain of operations
+        never enters the queue.
         """
         info: dict[Node, ExecInfo] | None = task.exec_info
         moves_tensors = task.moves_tensors
@@ -234,7 +234,7 @@ class Engine:
 
 
 def _is_view_of(results: Sequence[Any], grad: Any) -> bool:
-    """Whether the one gradient that a node computed is the memory of the one that arrived: one value, if that is filled."""
+    """Whether a node's one gradient lies in the memory of the one that arrived: if that repeats one value, so does it."""
     return (
         len(results) == 1
         and type(results[0]) is ndarray

@@ -56,7 +56,7 @@ class GraphTask:
         self.depth = depth
         self.is_counted = False
         self.errors: Any = None
-        """What NumPy does on floating-point errors in the program's own code. See Note [Silent arithmetic]."""
+        """What NumPy does about floating-point errors in the program's own code. See Note [Silent arithmetic]."""
         self.called_at: Any = None
         """The Pass that nodes are marked with when they are freed, where lines are noted (Note [Leak sentinel])."""
         self.dependencies: dict[Node, int] = {}
@@ -70,7 +70,7 @@ class GraphTask:
         """Its PassStreams, where streams are in use. See Note [Streams]."""
 
     def run_callbacks(self) -> None:
-        """Run what was queued for the end of the pass, also what is queued while this runs."""
+        """Run the callbacks that were queued for the end of the pass, and those that are queued meanwhile."""
         for callback in self.final_callbacks:  # a list that grows is followed to its end
             callback()
 
@@ -124,7 +124,7 @@ class GraphTask:
             self._mark_senders(outer, self.exec_info)
 
     def acting_for(self, node: Node, edges: Edges) -> tuple[Node, Edges]:
-        """The node that runs and its edges: the outermost step, where a node is fused and was looked at meanwhile.
+        """Return the node that runs, and its edges: the outermost step where a fused node was looked at.
 
         `edges` are those of the node, read before. Another thread may look at any time: see Note [Expansion].
         """
@@ -135,7 +135,7 @@ class GraphTask:
         return outer, self.wanted_edges(outer)
 
     def capture(self, info: ExecInfo, grads: Sequence[Any], owned: Sequence[int]) -> None:
-        """Keep the gradients that were asked for at a node; one that was added to in place is a Tensor of that version."""
+        """Keep the gradients that were asked for at a node; an array that was added to becomes a Tensor of that version."""
         for capture in info.captures:
             if self.captured[capture.index] is None:
                 grad, writes = grads[capture.input_nr], owned[capture.input_nr] - 1
@@ -156,7 +156,7 @@ class GraphTask:
         return self.exec_info is not None and node in self.exec_info and bool(self.exec_info[node].captures)
 
     def execution_order(self) -> list[Node]:
-        """The nodes that the pass runs, in order: what the engine does, without gradients."""
+        """List the nodes that the pass runs, in order: what the engine does, without gradients."""
         assert self.root is not None
         plan = GraphTask(keep_graph=True, create_graph=False, depth=0)
         plan.count_dependencies([self.root])
@@ -174,7 +174,7 @@ class GraphTask:
             order.append(node)
 
     def only_accumulates(self, leaf: AccumulateGrad) -> bool:
-        """Whether nobody is to see the gradient of a leaf: it is added to `.grad` as soon as it is complete."""
+        """Whether nobody sees the gradient of a leaf before `.grad`: it is added there as soon as it is complete."""
         if self.moves_tensors or not leaf.takes_arrays():
             return False
         if process.changed and switches.node_observer is not None:
@@ -182,7 +182,7 @@ class GraphTask:
         return self.exec_info is None or (leaf in self.exec_info and not self.exec_info[leaf].captures)
 
     def wanted_edges(self, node: Node) -> Edges:
-        """The edges of a node along which this pass wants gradients, None in place of the others."""
+        """Return the edges of a node, with None in place of those along which this pass wants no gradient."""
         info = self.exec_info
         if info is None:
             return node.next_edges
@@ -202,7 +202,7 @@ class GraphTask:
         self.exec_info = info
 
     def _mark_senders(self, root: Node, info: dict[Node, ExecInfo], ends: Sequence[Node] = ()) -> None:
-        """Mark the nodes below `root` one of whose next nodes is captured or needed: from the targets back to the root."""
+        """Mark every node below `root` with a next node that is captured or needed, from the targets back to the root."""
         senders = self._senders(root, ends)
         pending: list[Node] = list(info)
         while pending:
@@ -215,7 +215,7 @@ class GraphTask:
                     pending.append(node)
 
     def _senders(self, root: Node, ends: Sequence[Node]) -> dict[Node, list[Node]]:
-        """For every node from `root` to `ends`, the nodes that send it gradients."""
+        """Map every node from `root` to `ends` to the nodes that send it gradients."""
         senders: dict[Node, list[Node]] = {node: [] for node in ends}
         stack: list[Node] = [root]
         while stack:

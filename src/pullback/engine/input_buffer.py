@@ -7,8 +7,8 @@ leaf's `.grad` without a copy, or is overwritten by the gradients that a node co
 compiled kernel can: reading and writing the same memory takes two thirds of the time of writing elsewhere.
 `owned` counts: 0 for an array that is not owned, and one more than the additions that were made in it, which become the
 version of a `.grad` that takes the array over, as in PyTorch.
-Negative numbers stand for arrays that are not owned, and that who looks at them (a hook, a capture, a custom Function) is
-shown as PyTorch has them: where it has a number expanded to a shape (the gradient of a sum), small arrays are filled here,
+Negative numbers stand for arrays that are not owned, and that hooks, captures and custom Functions see in the form that
+PyTorch gives them: where it has a number expanded to a shape (the gradient of a sum), small arrays are filled here,
 which takes kernels less time (FILLED); where it has divided all elements (that of a mean), ours repeat one (IN_FULL).
 """
 

@@ -48,7 +48,7 @@ def _begin_pass(edges: Sequence[Edge], counts: bool, keeps_graph: bool) -> Pass 
 
 
 def _leaked(marks: tuple[weakref.ref[Pass], ...]) -> None:
-    """All of these passes are still held, perhaps by garbage alone."""
+    """Look closer: all of these passes are still held, perhaps only by garbage."""
     Sentinel.suspicions += 1
     if Sentinel.warned or Sentinel.suspicions < Sentinel.next_look:
         return

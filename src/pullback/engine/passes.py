@@ -34,7 +34,7 @@ _node_locks_lock = process_lock()
 
 
 def _forget_other_threads() -> None:
-    """In a child process: passes of other threads ended with them."""
+    """Forget, in a child process, the passes of threads that it does not have."""
     process.passes = int(running.task is not None)
 
 
@@ -107,7 +107,7 @@ def run_on_fresh_stack(run: Callable[[], None], task: GraphTask) -> None:
 
 
 class running_pass:
-    """Be the pass that runs in this thread, while one node of it does."""
+    """Make a pass the one that runs in this thread, while one of its nodes runs."""
 
     def __init__(self, task: GraphTask) -> None:
         self._task = task

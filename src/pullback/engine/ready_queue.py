@@ -3,7 +3,7 @@
 # Note [Queue order]
 Higher sequence numbers (later operations) come first. AccumulateGrad nodes all have the highest one: those that are ready
 together run in the order in which a binary heap gives equals back, which is the order that hooks on leaves have in PyTorch.
-Of equal numbers, which threads may have recorded, the one that was ready last comes first. One queue serves one graph
+Threads may record nodes of equal numbers: of these, the last that was ready comes first. One queue serves one graph
 task: a re-entrant backward runs to its end inside the outer node, so deeper tasks come first by Python's own call stack.
 """
 

@@ -84,7 +84,7 @@ def run_in_steps(
 
 @contextmanager
 def on_stream_of(task: GraphTask, node: Node, sender: Node | None = None, grad: Any = None) -> Iterator[None]:
-    """A block that is work of a node, to which `sender` sends a gradient; users go on with the stream that they chose."""
+    """Run a block on the stream of a node, to which `sender` sends a gradient; after it the user's stream is back."""
     streams = task.streams
     if streams is not None and sender is not None:
         streams.send(sender, node, grad)
@@ -130,7 +130,7 @@ def _run(task: GraphTask, node: Node, grads: list[Any]) -> Departure:
 
 @silent
 def _look(task: GraphTask, node: Node, grads: list[Any]) -> Departure:
-    """What a node would send."""
+    """Compute what a node would send."""
     if isinstance(node, AccumulateGrad):
         return Departure(node, (), ())
     acting, edges = task.acting_for(node, task.wanted_edges(node))

@@ -34,14 +34,14 @@ class PassStreams:
         return self._default if noted is None else noted
 
     def enter(self, node: Node, ends: bool) -> None:
-        """Let what is computed from now on be the node's work; `ends`: its gradients are given out."""
+        """Go to the node's stream for what is computed from now on; `ends`: its gradients are given out."""
         stream = self.stream_of(node)
         self._use(stream)
         if ends and stream not in self._leaves:
             self._leaves.append(stream)
 
     def send(self, node: Node, following: Node, grad: Any) -> None:
-        """A gradient goes from a node to another: what is computed from now on is the other's work."""
+        """Send a gradient from one node to another: what is computed from now on is the other's work."""
         source, target = self.stream_of(node), self.stream_of(following)
         if source != target and grad is not None:
             source.settle(grad)

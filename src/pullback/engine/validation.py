@@ -27,7 +27,7 @@ def fit_gradients(node: Node, grads: Sequence[Any]) -> list[Any]:
 
 
 def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetadata) -> Tensor:
-    """One gradient in the wanted shape and dtype, or an error that names both; without a node it is the user's."""
+    """Bring one gradient into the wanted shape and dtype, or raise; without a node, the user gave it."""
     place = wanted.known_device
     fitted: Any = grad if place is None or device_of(grad._array) is place else on_device(grad, place, index, node)
     shape = grad._array.shape
@@ -46,7 +46,7 @@ def fit_gradient(node: Node | None, index: int, grad: Tensor, wanted: InputMetad
 
 
 def on_device(grad: Tensor, place: device, index: int, node: Node | None = None) -> Tensor:
-    """A gradient where it is wanted: a number is moved there, a tensor of another device is an error, as in PyTorch."""
+    """Bring a gradient to its device: a number is moved there, a tensor of another device is an error, as in PyTorch."""
     if grad.device == place:
         return grad
     if grad.dim():

@@ -33,10 +33,10 @@ from pullback.tensor.version_counter import InferenceVersion, VersionCounter, co
 _creation_lock = process_lock()
 
 USERS = -1
-"""Instead of a count of owned gradients: the user gave it, and is taken to hold it."""
+"""In place of a count of owned gradients: the user gave the gradient, and probably holds it."""
 
 FILLED, IN_FULL = -2, -3
-"""Instead of a count: how PyTorch has the gradient. See Note [Owned gradients]."""
+"""In place of a count: which form PyTorch gives the gradient. See Note [Owned gradients]."""
 
 
 def _copied(grad: Tensor, variable: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ def _copied(grad: Tensor, variable: Tensor) -> Tensor:
 
 
 def _is_view_with_history(variable: Tensor) -> bool:
-    """Whether a view that was made a leaf has a history since: its base was written to."""
+    """Whether a view that was made a leaf got a history later, because its base was written to."""
     extra = variable._extra
     return extra is not None and extra.view is not None and variable.grad_fn is not None
 
@@ -82,7 +82,7 @@ class AccumulateGrad(Node):
         return InputMetadata(shape, array.dtype if dtype is None else dtype, dtype is None, self.variable.device)
 
     def takes_arrays(self) -> bool:
-        """Whether no hook is to see the gradient: arrays are accumulated as soon as they are complete."""
+        """Whether no hook sees the gradient, so that arrays are accumulated as soon as they are complete."""
         return self.extra is None and self.variable._extra is None
 
     def accumulate_array(self, grad: Any, owned: int) -> None:
@@ -126,7 +126,7 @@ class AccumulateGrad(Node):
                     after_write(current._array, current._extra.mirror if current._extra is not None else None)
 
     def _taken(self, array: Any, owned: int) -> Tensor:
-        """The first gradient: the array itself or a copy, whose version says how often it was written to."""
+        """Take the first gradient: the array itself or a copy, with a version that counts the writes to it."""
         laid = self._lay_out(array, owned > 0, owned == USERS)
         made = new_tensor(laid)
         if laid is not array:
@@ -138,7 +138,7 @@ class AccumulateGrad(Node):
         return made
 
     def _lay_out(self, grad: Any, owned: bool, of_user: bool) -> Any:
-        """An array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""
+        """Make an array that only `.grad` holds, in the leaf's dtype and, where the leaf is dense, in its memory order."""
         variable = self.variable
         leaf = variable._array
         array = grad
@@ -199,7 +199,7 @@ class AccumulateGrad(Node):
 
 
 def _sum_with_sparse(current: Any, grad: Any) -> Any:
-    """The gradient after a sparse arrival, or an arrival at a sparse one: sparse only if both are."""
+    """Add gradients of which one is sparse; the sum is sparse only if both are."""
     if current is None:
         return new_sparse_tensor(grad)
     if not isinstance(current, SparseTensor):
@@ -222,7 +222,7 @@ def copy_like(array: Any, leaf: Any) -> Any:
 
 
 def _of_former_shape(array: Any, leaf: Any, owned: bool, of_user: bool) -> Any:
-    """The first gradient of a leaf that has another shape since: taken over if its steps are the leaf's, else expanded.
+    """Take the first gradient of a leaf whose shape has changed: as it is if it has the leaf's strides, else expanded.
 
     One that is not owned may stand for an expanded one, which PyTorch expands further, unless it has a single element.
     """

@@ -19,7 +19,7 @@ TRACEBACK, PARENT = "traceback_", "parent_"
 
 
 def remember_recording(node: Node, parent: Node | None) -> None:
-    """Note in a new node the stack that records it and, in a differentiable backward, the node that this evaluates."""
+    """Note in a new node the stack that records it and, in a differentiable backward, the node that is evaluated."""
     import traceback  # only anomaly mode pays for it
 
     frames = _user_frames()
@@ -57,7 +57,7 @@ def _traceback_of(node: Node) -> str:
 
 
 def _warn(message: str) -> None:
-    """Warn; where warnings are errors, write instead: the error that is reported must not be replaced by its report."""
+    """Warn, or write where warnings are errors: the report must not replace the error that it is about."""
     try:
         warn_user(message)
     except UserWarning:
@@ -65,7 +65,7 @@ def _warn(message: str) -> None:
 
 
 def _user_frames() -> list[traceback.FrameSummary]:
-    """The stack without this package's own frames at its end, nor at its start where `pullback run` stands there."""
+    """The stack without this package's own frames at its end, and without those of `pullback run` at its start."""
     import traceback
 
     frames = list(traceback.extract_stack())

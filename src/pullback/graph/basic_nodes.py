@@ -69,7 +69,7 @@ NotImplementedNode.__name__ = NotImplementedNode.__qualname__ = "NotImplemented"
 
 
 def attach_unimplemented(operation: str, results: Sequence[Any], inputs: Sequence[Any]) -> None:
-    """Make results depend on inputs by an operation, named as PyTorch does, that has no derivative."""
+    """Make results depend on inputs by an operation without a derivative, under PyTorch's name."""
     given = [t for t in inputs if isinstance(t, Tensor)]
     if not any(t._requires_grad for t in given) or (process.changed and not switches.records):
         return

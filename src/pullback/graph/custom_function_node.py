@@ -72,7 +72,7 @@ class FunctionCtx:
                   "calls to `set_()` are not tracked", FutureWarning)  # fmt: skip
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs that nothing used."""
+        """Set whether backward gets zeros (the default) or None for outputs that nothing used."""
         if not isinstance(value, bool):
             raise TypeError(
                 f"set_materialize_grads received an invalid combination of arguments - got ({type(value).__name__}), but "
@@ -93,7 +93,7 @@ class _HookMixin:
 
 
 class _FunctionBase:
-    """What Functions and the nodes of their calls have in common, for who asks with `isinstance`."""
+    """What Functions and the nodes of their calls have in common, for programs that ask with `isinstance`."""
 
 
 _READ = (
@@ -108,7 +108,7 @@ _READ = (
 
 
 class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
-    """`ctx`: the node itself, as PyTorch's users know it."""
+    """`ctx`, which is the node itself, as in PyTorch."""
 
     needs_tensors = True
     _forward_cls: ClassVar[Any] = None
@@ -121,7 +121,7 @@ class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
     """The edges whose input needs a gradient for which backward returned None."""
 
     def __init__(self) -> None:
-        """An empty one can be made, as in PyTorch."""
+        """Make an empty one, as PyTorch allows."""
 
     def __call__(self, *grads: Any, **named: Any) -> Any:
         raise TypeError(f"'{type(self).__name__}' object is not callable: .apply(*grads) runs its backward")

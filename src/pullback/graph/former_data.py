@@ -4,7 +4,7 @@
 Most nodes save x itself and read its new data, as in PyTorch. Of some operations PyTorch saves a view: `linear` saves the
 transposed weight, which keeps the memory that it had. Here these are fused nodes, which save x itself (Note [Fused nodes]).
 So x gets a counter of its own, a `FormerData` around the one that it had, with a fraction that is new with each change of
-`data`: what was saved before differs in the fraction alone. Whoever meets a version that is not the saved one asks
+`data`: what was saved before differs in the fraction alone. Code that finds a version other than the saved one asks
 `is_stale`, and a fused node reads `as_saved`. The memory itself is kept by the node that x's gradients go to, so that it is
 released with the graph, and only the last one. x without a gradient has no such node: its new data is read.
 """
@@ -70,7 +70,7 @@ def keep_former_data(tensor: Tensor, array: Array) -> None:
 
 
 def is_stale(value: Any, version: float) -> bool:
-    """Whether a saved tensor was modified since; that it was given other data does not count."""
+    """Whether a saved tensor was modified since; being given other data does not count."""
     counter = value._counter
     return counter is not None and not abs(counter.value - version) < 0.25
 

@@ -51,7 +51,7 @@ def _class_of(name: str) -> type[FormerShape]:
 
 
 def keep_former_shape(tensor: Tensor) -> None:
-    """Note that shape or dtype of `tensor`, which a recorded operation made, was changed by one that was not recorded."""
+    """Note that an unrecorded operation changed shape or dtype of `tensor`, which a recorded one made."""
     info = tensor._extra.view if tensor._extra is not None else None
     edge = tensor._edge if info is None else info.edge
     if edge is None:

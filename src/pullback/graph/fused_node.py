@@ -7,7 +7,7 @@ it is first looked at. Its steps (functions/unfused.py) are recorded from its sa
 to the outermost of them (`NodeExtra.outer`), and its edges lead to the others. The node itself stays where it is: tensors
 and hooks know it. Where the operation has several results (a recurrent layer: outputs and states), the node only hands
 their gradients on (`StepsOfResults`), and users see the step of the result that they came from.
-Who does not look pays nothing, since the engine reads `outer` only of nodes that have an `extra`.
+A program that does not look pays nothing, since the engine reads `outer` only of nodes that have an `extra`.
 A tensor that was not saved, or was released, is replaced by memory of its shape, in row-major order unless it is a leaf: the
 layout of others is not known any more.
 Under saved-tensor hooks of a program and anomaly mode the steps are recorded at once: hooks get the tensors that PyTorch
@@ -44,7 +44,7 @@ _ROUNDS_ALIKE = "linear_node"
 
 
 def records_steps(*inputs: Any, same_bits: bool = False) -> bool:
-    """Whether the steps of a fused operation are to be recorded at once. See Note [Fused nodes].
+    """Whether the steps of a fused operation must be recorded at once. See Note [Fused nodes].
 
     `same_bits` says that they round as the fused rule does.
     """
@@ -64,7 +64,7 @@ def _note_steps() -> None:
 
 
 expanding = process_lock(threading.RLock)
-"""Held while a node expands: of several threads that look, one records the steps, and the others wait for them."""
+"""Held while a node expands: of several threads that look, one records the steps, and the others wait."""
 
 
 def expand(node: Node) -> None:
@@ -110,7 +110,7 @@ def put_in_place(node: Node, outer: Node) -> None:
 
 
 def edges_of(node: Node) -> Edges:
-    """Where a node leads past its own steps, if it has any. See Note [Expansion]."""
+    """Return the edges that lead past a node's own steps, if it has any. See Note [Expansion]."""
     edges, extra = node.next_edges, node.extra
     return edges if extra is None or extra.outer is None else tuple(extra.fused_edges)
 
@@ -176,7 +176,7 @@ class StepsOfResults(Node):
 
 
 def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None) -> Tensor:
-    """The tensor of edge `index` as the node saved it under `name`, or memory of its shape."""
+    """Return the tensor of edge `index` as the node saved it under `name`, or memory of its shape."""
     edge = node.next_edges[index]
     saved = None if node.released else getattr(node, f"saved_{name}", None)
     if saved is None and edge is not None and isinstance(edge[0], AccumulateGrad) and edge[0].variable.shape == shape:
@@ -195,7 +195,7 @@ def stand_in(node: Node, name: str, index: int, shape: Shape, dtype: Any = None)
 
 
 def adjust_steps(node: Node, steps: list[Node]) -> None:
-    """Give the steps what the fused node knew: its place in the order, released or modified values, the source line."""
+    """Tell the steps what the fused node knew: its place in the order, released or modified values, the source line."""
     source = source_line_of(node)
     recorded = recorded_node(node)
     for step in steps:

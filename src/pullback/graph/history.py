@@ -1,8 +1,8 @@
 """How a tensor is attached to the graph: its gradient edge, and the change of history by an in-place operation.
 
 # Note [Captured tensors]
-What grad, vjp and jvp are given may not modify a tensor that existed before: the result would be recorded in a tensor of
-the world outside, on a graph that is over with the transform. So while one of them runs (`switches.transform`), each
+A function that grad, vjp or jvp transforms may not modify a tensor that existed before: the result would be recorded in
+a tensor outside, on a graph that ends with the transform. So while one of them runs (`switches.transform`), each
 tensor that is made knows it (`_made_in`, by `new_tensor` and by what generated functions do off the fast road), views and
 aliases belong where their source does, and an in-place operation on a tensor made elsewhere is refused. Results of a
 transform belong to the one around it.
@@ -46,7 +46,7 @@ def gradient_edge(tensor: Tensor) -> Edge | None:
 
 
 def recorded_edge(tensor: Tensor) -> Edge | None:
-    """The edge of a tensor as it stands; that of a view is not made anew."""
+    """Return the edge of a tensor as it stands: that of a view is not made anew."""
     extra = tensor._extra
     if tensor._edge is None and extra is not None and extra.view is not None:
         return extra.view.edge
@@ -54,7 +54,7 @@ def recorded_edge(tensor: Tensor) -> Edge | None:
 
 
 def refuse_history(function: str, **inputs: Any) -> None:
-    """Refuse tensors that require grad where the function, named as PyTorch does, has no derivative for them."""
+    """Refuse tensors that require grad where the function has no derivative for them; `name` is PyTorch's."""
     for name, tensor in inputs.items():
         if isinstance(tensor, Tensor) and tensor._requires_grad and (not process.changed or switches.records):
             raise no_derivative_in(function, name)
@@ -85,7 +85,7 @@ def adopt_switches(node: Node) -> None:
 
 
 def current_node() -> Node | None:
-    """The node being evaluated in this thread, if any."""
+    """Return the node that this thread evaluates, if any."""
     return switches.current_node
 
 
@@ -165,7 +165,7 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
 
 
 def move_retain_hook(former: Edge, current: Edge) -> None:
-    """`retain_grad` follows the tensor; its other hooks stay with the value they were registered on."""
+    """Let `retain_grad` follow the tensor; its other hooks stay with the value that they were registered on."""
     old = former[0].extra
     if old is not None and former[1] in old.retain_hooks:
         current[0].require_extra().retain_hooks[current[1]] = old.retain_hooks.pop(former[1])

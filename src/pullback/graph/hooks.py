@@ -20,7 +20,7 @@ HookDict = OrderedDict[int, Callable[..., Any]]
 
 
 class NodeExtra:
-    """What few nodes have: hooks, metadata of the user's and of anomaly mode. See Note [Hook order]."""
+    """What few nodes have: hooks, and metadata of the user or of anomaly mode. See Note [Hook order]."""
 
     __slots__ = (
         "former_data",
@@ -46,18 +46,18 @@ class NodeExtra:
         self.pre_hooks: HookDict = OrderedDict()
         self.post_hooks: HookDict = OrderedDict()
         self.former_data: Any = None
-        """The memory that a tensor had whose gradients come here. See Note [Former data]."""
+        """The former memory of the tensor whose gradients come here. See Note [Former data]."""
         self.former_shape = False
         """Whether gradients may arrive in another shape than the node gave out. See graph/former_shape.py."""
         self.place: tuple[str, int] | None = None
-        """The file and line of the user's that recorded the node under anomaly mode."""
+        """The user's file and line that recorded the node under anomaly mode."""
         self.metadata: dict[Any, Any] | None = None
         self.stream: Any = None
         """The stream of a device on which the operation ran, where it was not the default one. See Note [Streams]."""
         self.is_dispatched = False
+        """Whether the operation had an argument whose class has a `__torch_dispatch__`. See Note [Dispatch]."""
         self.told_dims: dict[str, Any] = {}
         """Dimensions that a dispatch mode was told from the end: backward tells them as they were given."""
-        """Whether the operation had an argument whose class has a `__torch_dispatch__`. See Note [Dispatch]."""
         self.packed = False
         """Whether something that the node saved went through a pack hook."""
         self.outer: Any = None
@@ -72,7 +72,7 @@ class NodeExtra:
 
 
 def hook_name(hook: Callable[..., Any]) -> str:
-    """What a message calls a hook."""
+    """Return the name of a hook for messages."""
     hook = hook_of_user(hook)
     return getattr(hook, "__name__", None) or type(hook).__name__
 
@@ -86,7 +86,7 @@ def hook_of_user(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def call_tensor_hooks(hooks: HookDict, grad: Any) -> Any:
-    """Run a tensor's hooks on its gradient (a Tensor or None) and return what they make of it."""
+    """Run a tensor's hooks on its gradient (a Tensor or None) and return the resulting gradient."""
     for hook in list(hooks.values()):
         replaced = hook(grad)
         if replaced is not None:
@@ -97,7 +97,7 @@ def call_tensor_hooks(hooks: HookDict, grad: Any) -> Any:
 
 
 def note_zeros(hooks: HookDict, hook: Callable[..., Any], grad: Any, replaced: Any) -> None:
-    """Remember beside its hooks which one put zeros in the place of a gradient, for `explain_grad`."""
+    """Remember, for `explain_grad`, which hook replaced a gradient by zeros."""
     array = replaced._array
     # Almost always the first element says that there is more than zeros.
     if is_plain(array) and array.size and not array.flat[0] and not array.any() and grad._array.any():
@@ -115,7 +115,7 @@ def _groups(extra: Any) -> list[HookDict]:
 
 
 def zeroing_hook(extra: Any) -> Callable[..., Any] | None:
-    """The hook of a node's or a tensor's that returned zeros, if there was one."""
+    """Return the hook of a node or tensor that returned zeros, if there was one."""
     return next((hooks.zeroing for hooks in _groups(extra) if hasattr(hooks, "zeroing")), None)
 
 

@@ -66,7 +66,7 @@ def in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any
 
 
 def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
-    """As `in_place`, when nobody is to be asked any more."""
+    """As `in_place`, after all who may intercept were asked."""
     records = (not process.changed or switches.records) and (
         input._requires_grad or _require_grad(args) or _require_grad(kwargs.values())
     )
@@ -116,7 +116,7 @@ def write_in_place(function: Callable[..., Any], input: Any, *args: Any, **kwarg
 
 
 def _call_unrecorded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call an operation that refuses to be recorded: what requires grad is written to integers."""
+    """Call an operation that cannot be recorded: what requires grad is written to integers."""
     former = set_grad_mode(False)
     try:
         return function(*args, **kwargs)
@@ -125,7 +125,7 @@ def _call_unrecorded(function: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def warn_of_expanded(name: str) -> None:
-    """Warn where PyTorch still allows a write to memory that is seen several times."""
+    """Warn where PyTorch still allows a write to elements that share memory."""
     if name in ("index_put", "index_fill", "masked_fill", "masked_fill_tensor"):
         name = name.removesuffix("_tensor")
         warn_user(
@@ -135,7 +135,7 @@ def warn_of_expanded(name: str) -> None:
 
 
 def _merged(array: Any, result: Any) -> Any:
-    """What is written to memory that is seen several times, so that no element that stays as it is undoes a change."""
+    """Make the values to write where elements share memory, so that no unchanged element undoes a change."""
     changed = result != array
     array[changed] = result[changed]
     return copy_array(array)
@@ -157,7 +157,7 @@ def _require_grad(values: Iterable[Any]) -> bool:
 
 
 def check_overlap(input: Any) -> None:
-    """Refuse to write to memory that is seen several times."""
+    """Refuse to write to elements that share memory."""
     if has_internal_overlap(input._array):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -166,7 +166,7 @@ def check_overlap(input: Any) -> None:
 
 
 def check_partial_overlap(written: Any, read: Any, whole: bool = False) -> None:
-    """Refuse to write over a part of what is still to be read, or over the `whole` of it where positions differ."""
+    """Refuse to write over a part of what must still be read, or over the `whole` of it where positions differ."""
     if overlaps(written, read) if whole else overlaps_in_part(written, read):
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -190,7 +190,7 @@ def update_tangents(input: Any, result: Any) -> None:
 
 
 class InPlaceForm:
-    """The in-place form of a function that has none under a name of its own, as interceptors see it."""
+    """What interceptors see as the in-place form of a function, where that form has no name of its own."""
 
     def __init__(self, out_of_place: Callable[..., Any]) -> None:
         self.out_of_place = out_of_place
@@ -210,7 +210,7 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def alias_of(tensor: Any, *, recorded: bool = True) -> Tensor:
-    """A tensor on the same memory and, if `recorded`, at the same place of the graph, with the present version."""
+    """Make a tensor on the same memory and, if `recorded`, at the same place of the graph, with the present version."""
     alias = new_tensor(tensor._array)
     alias._requires_grad = recorded and tensor._requires_grad
     if alias._requires_grad:
@@ -343,7 +343,7 @@ def write_out(name: str, out: Any, result: Any, *read: Any) -> Any:
 
 
 def _give_memory(out: Any, array: Any) -> None:
-    """Let a tensor have another shape; gradients of what was recorded before have the former one."""
+    """Give a tensor another shape; gradients of what was recorded before have the former one."""
     out._leave_accumulator(array, keep=True)
     out._array = array
     if out._requires_grad:
@@ -351,7 +351,7 @@ def _give_memory(out: Any, array: Any) -> None:
 
 
 def _resized(target: Any, result: Any) -> Any:
-    """The result in the memory of `target`, where that is large enough: other views of it see what is written."""
+    """Put the result into the memory of `target`, where that is large enough: other views of it see it."""
     flat, offset = flat_storage(target), storage_offset(target)
     if not target.size or offset + result.size > flat.size or not result.flags.forc:
         return result

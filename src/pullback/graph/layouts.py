@@ -1,4 +1,4 @@
-"""In which order the elements of an input were, asked of its node after the fact."""
+"""In which order the elements of an operation's input lay, as far as its node can tell later."""
 
 from __future__ import annotations
 

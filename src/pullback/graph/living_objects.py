@@ -1,4 +1,4 @@
-"""The objects of a class that there are: for the rare questions that no reference answers."""
+"""All existing objects of a class: for the rare questions that no reference answers."""
 
 from __future__ import annotations
 

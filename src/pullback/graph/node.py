@@ -130,7 +130,7 @@ class Node:
         raise NotImplementedError
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        """Compute the same on Tensors, so that the computation is recorded in its turn."""
+        """Compute the same on Tensors, so that this computation is recorded too."""
         rule = _rules.get(self.operation)
         if rule is None:
             rule = _rules[self.operation] = _differentiable_rule(type(self))
@@ -272,7 +272,7 @@ class Node:
         return is_column_major(self, name, place)
 
     def seen(self) -> Node:
-        """The node as users see it, who are about to look."""
+        """Return the node as users see it, who are about to look."""
         return self
 
     def _expand(self) -> Node:
@@ -335,7 +335,7 @@ class Node:
         return None if shape is None else tuple(shape)
 
     def unpack(self, name: str) -> Any:
-        """The saved value as the user knows it: a Tensor, a number or a tuple, its version checked."""
+        """Return the saved value as users know it: a Tensor, a number or a tuple, its version checked."""
         global _saved_tensor
         if _saved_tensor is None:
             from pullback.graph import saved_tensor as _saved_tensor  # lazy: saved_tensor builds on this module
@@ -348,7 +348,7 @@ class Node:
 
 
 def held_fields(node: Node) -> dict[str, Any]:
-    """What a node holds, by name; not its hooks. A compiled class has fields outside of its dictionary, or no dictionary."""
+    """Return what a node holds, by name, without its hooks. A compiled class may have fields outside of a dictionary."""
     saved = [f"saved_{name}" for name in (*node.saved_names, *node.fact_names)]
     versions = [f"saved_{name}_version" for name in node.tensor_names]
     names = dict.fromkeys([*_FIELDS, *getattr(node, "__dict__", ()), *saved, *versions])
@@ -364,7 +364,7 @@ def begin_recording(node: Node) -> None:
 
 
 def _differentiable_rule(cls: type[Node]) -> Callable[..., Any]:
-    """The rule of an operation on Tensors; where its class is not compiled, from now on a method of the class."""
+    """Find the rule of an operation on Tensors. Where its class is not compiled, it becomes a method of the class."""
     if not cls.operation:
         raise NotImplementedError
     from pullback.recording.rendered import differentiable_rule  # lazy: above this layer, for second derivatives alone
@@ -376,7 +376,7 @@ def _differentiable_rule(cls: type[Node]) -> Callable[..., Any]:
 
 
 def seen_edge(edge: Edge) -> Edge:
-    """An edge as users see it: a further result of a fused node is that of a step."""
+    """Return an edge as users see it: a further result of a fused node is that of a step."""
     if not edge[0].fused:
         return edge
     edge[0].seen()
@@ -389,7 +389,7 @@ def seen_edge(edge: Edge) -> Edge:
 
 
 def _as_shown(public: str, value: Any) -> Any:
-    """A saved value as PyTorch shows it: a list as a tuple, a number that stood for an operand as a tensor."""
+    """Return a saved value as PyTorch shows it: a list as a tuple, a number that stood for an operand as a tensor."""
     if isinstance(value, list):
         return tuple(value)
     if public in ("self", "other") and is_number(value):

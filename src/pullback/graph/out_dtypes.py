@@ -24,7 +24,7 @@ _PHRASES = {
         "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {0} and hist {1}"
     ),
 }
-"""By the fact `out_dtype`, what is said of an `out=` of another dtype: dtype of the result, of out, function."""
+"""The message about an `out=` of another dtype, by the fact `out_dtype`: dtype of the result, of out, function."""
 
 
 def check_out_dtype(name: str, result: DType, out: DType) -> None:

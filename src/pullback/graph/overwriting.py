@@ -1,6 +1,6 @@
-"""The short road of in-place operations: where nothing is recorded and nobody listens, a kernel writes into its input.
+"""The short road of in-place operations: where nothing is recorded or intercepted, a kernel writes into its input.
 
-What optimizers do, mostly: small tensors, many calls. Whatever is not plain takes the road of Note [In-place], which
+Optimizers take it most: small tensors, many calls. Whatever is not plain takes the road of Note [In-place], which
 decides all semantics and all errors.
 """
 
@@ -17,7 +17,7 @@ from pullback.tensor.tensor import TensorBase
 
 
 def overwrite(kernel: Any, input: Any, *operands: Any) -> bool:
-    """Write what `kernel` makes of `input` and operands (tensors or numbers) into `input`; False where that is not plain.
+    """Write what `kernel` makes of `input` and operands into `input`; return False where that is not plain.
 
     `kernel` is a form of kernels/overwriting.py.
     """

@@ -1,4 +1,4 @@
-"""PartialGradient: the gradient of an array of which only a part was read, before it is filled up with zeros.
+"""PartialGradient: the gradient of an array that was read in part, before it is filled up with zeros.
 
 # Note [Partial gradients]
 Reading `x[0]`, `x[1]`, ... one by one gives x as many gradients, each zero but in its part. To fill up each and add them

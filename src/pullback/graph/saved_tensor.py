@@ -143,7 +143,7 @@ def pack_saved_tensors(node: Node, edge_of: Callable[[Tensor], Edge | None]) -> 
 
 
 def _saved_in_order(node: Node) -> list[tuple[str, Any]]:
-    """What a node saved, in the order in which hooks see it: inputs, then results, each by PyTorch's names."""
+    """List what a node saved, in the order in which hooks see it: inputs, then results, each by PyTorch's names."""
     from pullback.graph.shown_values import public_name  # lazy: few programs look
 
     fields = [(public_name(node, name), f"saved_{name}") for name in node.saved_names]
@@ -189,7 +189,7 @@ def unpack_saved(node: Node, name: str) -> Any:
 
 
 def raise_stale(node: Node, name: str) -> None:
-    """Say which saved tensor was modified, with both versions; return if it was only given other data."""
+    """Raise the error that names the modified tensor and both versions; return if the tensor was only given other data."""
     value = getattr(node, f"saved_{name}")
     expected = getattr(node, f"saved_{name}_version")
     if is_stale(value, expected):
@@ -197,7 +197,7 @@ def raise_stale(node: Node, name: str) -> None:
 
 
 def as_saved(node: Node, name: str) -> Any:
-    """The same for a node that may be fused: return what it reads then. See Note [Former data]."""
+    """As `raise_stale`, for a node that may be fused: return what it reads then. See Note [Former data]."""
     raise_stale(node, name)
     value = getattr(node, f"saved_{name}")
     if not node.fused:

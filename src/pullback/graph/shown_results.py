@@ -1,6 +1,6 @@
-"""What PyTorch's nodes save and ours can say from what they saved: `_saved_LU`, `_saved_total_weight`.
+"""Values that PyTorch's nodes save, computed from what ours saved: `_saved_LU`, `_saved_total_weight`.
 
-It is computed when somebody asks; a backward pass has no use for it.
+They are computed when somebody asks: no backward pass needs them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pullback.backend.array_module import empty
 
 _Compute = Callable[[Any], Any]
 _RESULTS: dict[str, dict[str, _Compute]] = {}
-"""By node and name: how a value is found."""
+"""The functions that find values, by node and name."""
 
 
 def shown(public: str, *nodes: str) -> Callable[[_Compute], _Compute]:
@@ -96,7 +96,7 @@ def _normalization(node: Any) -> int:
 
 @shown("total_weight", "NllLossBackward0", "NllLoss2DBackward0")
 def _total_weight(node: Any) -> Any:
-    """What a mean of weighted losses is divided by; zero where each loss stands for itself."""
+    """Return what a mean of weighted losses is divided by; zero where losses are not reduced."""
     input, target, weight = _saved(node, "input", "target", "weight")
     counted = target[target.ne(node.saved_ignore_index)]
     zero = input.new_zeros(())

@@ -1,7 +1,7 @@
 """What nodes show of what they saved, under PyTorch's names: `_saved_self_sym_sizes`, `_saved_result1`.
 
 A node shows what its rule saved by the names of the rule. Where PyTorch's node has other names, the table says them; most
-of what it adds is the shape of an input, which is found when somebody asks. What PyTorch saves and our rule has no use for
+of what it adds is the shape of an input, which is found when somebody asks. What PyTorch saves and our rule does not need
 is not shown.
 """
 
@@ -189,11 +189,11 @@ def has_row(node: Any) -> bool:
 
 
 NOTHING = object()
-"""What `read_derived` gives where nothing follows."""
+"""What `read_derived` returns where nothing follows."""
 
 
 def read_derived(node: Any, public: str) -> Any:
-    """What follows from shapes and other saved values, where the node shows it."""
+    """Derive a value from shapes and other saved values, where the node shows it."""
     if public not in shown_names(node, []):
         return NOTHING
     if (compute := result_of(node, public)) is not None:

@@ -15,7 +15,7 @@ A library that stands between its users and pullback asks to be passed over by a
 
     __pullback_hidden__ = True
 
-For who shows lines: `source_line_of(node)`, `module_path_of(node)`, `source_line()` for the line that runs now,
+For code that shows lines: `source_line_of(node)`, `module_path_of(node)`, `source_line()` for the line that runs now,
 `VersionCounter.lines` for the last in-place writes, newest last.
 """
 
@@ -63,7 +63,7 @@ def source_line_of(node: Any) -> SourceLine | None:
 
 
 def source_line_of_hook(hook: Any) -> SourceLine | None:
-    """Where the function of a hook stands."""
+    """Find where the function of a hook is defined."""
     code = getattr(hook, "__code__", None) or getattr(getattr(hook, "__func__", None), "__code__", None)
     return None if code is None else SourceLine(code, -1)
 
@@ -113,7 +113,7 @@ def modification_places(counter: Any, since: int, node: Any) -> str:
 
 
 def _described(lines: list[SourceLine]) -> list[str]:
-    """Each line once, in the order of its first write, with the number of its writes."""
+    """Describe each line once, in the order of its first write, with the number of its writes."""
     counts = Counter(line.describe_fully() for line in lines)
     return [f"{place}, {count} times" if count > 1 else place for place, count in counts.items()]
 

@@ -76,7 +76,7 @@ def record_values(sparse: SparseTensor, values: Tensor) -> None:
 
 
 def record_dense(sparse: SparseTensor, source: Tensor) -> None:
-    """Let gradients of a sparse tensor as a whole go to the dense one that it was, also where nothing is stored."""
+    """Send gradients of a sparse tensor to the dense one that it was made of, also where nothing is stored."""
     _record(sparse, new_node(ToSparseBackward1), source, sparse._sparse.shape)
 
 
@@ -87,7 +87,7 @@ def is_made_of_dense(sparse: SparseTensor) -> bool:
 
 
 def shown_as(result: Tensor, name: str) -> Any:
-    """The result of a function on sparse tensors, whose node bears PyTorch's name: it is made of other operations here."""
+    """Give the result of a function on sparse tensors a node of PyTorch's name: it consists of other operations here."""
     edge = result._edge
     if edge is not None and edge[0].name() != name:
         result._edge = (renamed(edge[0], name), edge[1])

@@ -32,7 +32,7 @@ def tangents_flow(*inputs: Any) -> bool:
 
 
 def levels_of(value: Any) -> tuple[int, ...]:
-    """The levels at which a tensor, or one of a list of tensors, has a tangent; of a tensor in their order."""
+    """List the levels at which a tensor, or one of a list of tensors, has a tangent; for a tensor, in order."""
     if isinstance(value, Tensor):
         extra = value._extra
         if extra is None:
@@ -61,7 +61,7 @@ def tangent_at(value: Any, level: int) -> Any:
 
 
 def _tangent_of_base(view: Tensor, base: Tensor, level: int) -> Any:
-    """The tangent of a view that was made before its base had one: the same view of that."""
+    """Make the tangent of a view that is older than its base's tangent: the same view of that."""
     tangent = base._extra.tangents.get(switches.dual_ids[level]) if base._extra and base._extra.tangents else None
     if tangent is None:
         return None
@@ -149,7 +149,7 @@ def carry_tangents(
 
 
 def _apart(tangent: Any, result: Tensor, given: Sequence[Any]) -> Any:
-    """A new result's tangent in memory of its own: what is written to the result is written to the tangent, too.
+    """Put a new result's tangent into memory of its own: later writes to the result also write to the tangent.
 
     The tangent of a view shares the memory of its base's.
     """
@@ -168,7 +168,7 @@ def share_memory(tangent: Tensor, other: Any) -> bool:
 
 
 def give_saved_tangents(result: Tensor) -> None:
-    """A node that saved its own result must give it back with its tangents: the node's backward is differentiated too."""
+    """Give the result that a node saved its tangents: the node's backward may be differentiated too."""
     edge, extra = result._edge, result._extra
     assert edge is not None
     for name in edge[0].saved_names:
@@ -232,7 +232,7 @@ def connected(tangent: Any, present: Sequence[Any], missing: Sequence[Any]) -> A
 
 
 def forward_not_implemented(name: str) -> NotImplementedError:
-    """An operation has no tangent."""
+    """Make the error about an operation without a tangent."""
     return NotImplementedError(
         f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet."
     )

@@ -20,7 +20,7 @@ def add_hook(hooks: Any, hook: Callable[..., Any]) -> Any:
 
 
 def register_hook(tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
-    """A leaf's hooks stay with the tensor; a non-leaf's with the value, that is with its node."""
+    """Register a hook: a leaf's stays with the tensor, a non-leaf's with the value, that is, with its node."""
     edge = tensor._gradient_edge()
     if edge is None:
         extra = tensor._require_extra()
@@ -32,7 +32,7 @@ def register_hook(tensor: Tensor, hook: Callable[[Any], Any]) -> Any:
 
 
 def retain_grad(tensor: Tensor, enabled: bool = True) -> None:
-    """Keep the gradient of a non-leaf: the hook that runs last, and holds the tensor only weakly. False: no more."""
+    """Keep the gradient of a non-leaf by a hook that runs last and holds the tensor weakly. With False, stop that."""
     node, output_nr = tensor._gradient_edge()
     if not enabled:
         tensor._require_extra().retains_grad = False

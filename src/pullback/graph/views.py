@@ -98,7 +98,7 @@ def _inherit_mirror(view: Tensor, mirror: Mirror) -> None:
 
 
 def _chain_replays(source: Tensor, first: Any, second: Any, view: Tensor) -> Callable[[Tensor], Tensor]:
-    """The way from the base to a view of a view, where some step is not a strided view of one dtype."""
+    """Chain the ways from the base to a view of a view, where some step is not a strided view of one dtype."""
     inner = first or _strided_replay(source)
     outer = second
     if outer is None:
@@ -123,7 +123,7 @@ def _elements_between(base: Tensor, view: Tensor) -> int:
 
 
 def view_like(tensor: Any, view: Tensor) -> Any:
-    """The part of `tensor` that `view` is of its base, which `tensor` has the geometry of."""
+    """Return the part of `tensor` that corresponds to `view` of its base; `tensor` has the geometry of that base."""
     extra = view._extra
     assert extra is not None
     assert extra.view is not None
@@ -183,7 +183,7 @@ def check_view_modification(view: Tensor, info: ViewInfo, *, records: bool) -> N
 def forbidden_modification(
     view: Tensor, info: ViewInfo, what: str = "is being modified inplace"
 ) -> ViewModificationError:
-    """Why this view, to which or to whose base `what` happens, may not be modified in place."""
+    """Say why this view may not be modified in place, when `what` happens to it or to its base."""
     mode = "inference mode" if info.creation == INFERENCE else "no_grad mode"
     recorded = "in normal mode" if info.creation == INFERENCE else "with grad mode enabled"
     fact = f"A view was created in {mode} and {what} {recorded}"
@@ -318,7 +318,7 @@ class CopySlices(Node):
         return (result, *inner_grads[1:])
 
     def _place_saved_outputs(self) -> None:
-        """A saved result of the operation on the view stands behind this node, as the view does."""
+        """Place saved results of the operation on the view behind this node, where the view is."""
         for name in self.inner.saved_names:
             saved = getattr(self.inner, f"saved_{name}", None)
             if isinstance(saved, SavedOutput):
@@ -378,12 +378,12 @@ class AsStridedBackward0(Node):
         return (_in_dtype(base, self.base_dtype),)
 
     def _check_base_dtype(self) -> None:
-        """Refuse a complex gradient of a base that was made real since."""
+        """Refuse a complex gradient of a base that became real meanwhile."""
         if self.base_geometry.dtype.kind in "cW" and self.base_dtype.kind not in "cW":
             raise complex_gradient(self.name(), 0)
 
     def _sum_at_positions(self, grad: Any) -> Any:
-        """The gradient of the base where the view sees elements several times, whose gradients add up, or beyond it."""
+        """Sum the gradient of the base at positions: the view sees elements several times, or lies beyond the base."""
         seen, own = element_positions(self.view_geometry), element_positions(self.base_geometry)
         first = min(0, int(seen.min(initial=0)))
         flat = grad.new_zeros(1 + max(int(seen.max(initial=0)), int(own.max(initial=0))) - first)

@@ -1,4 +1,4 @@
-"""Nodes whose gradient is zero: of values that depend on nothing, or by steps only."""
+"""Nodes whose gradient is zero: of values that depend on nothing, or change only in steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ZeroGradient(Node):
     """The history of a tensor that was overwritten with numbers that depend on nothing."""
 
     kinds: Sequence[tuple[Any, Any]] = ()
-    """Shape and dtype of each input, where they may be others than the result's."""
+    """Shape and dtype of each input, where they may differ from the result's."""
 
     def apply(self, grads: Sequence[Any], edges: Edges, owned: bool = False) -> Sequence[Any]:
         if grads[0] is None:

@@ -1,6 +1,6 @@
 """How a call was written: which of its arguments were given by position and which by name.
 
-A function cannot know that; who traces programs wants to show the call as it stands in them. Only the rare road of
+A function cannot know that, but tools that trace programs show a call as it was written. Only the rare road of
 Note [Foreign arguments] looks here.
 """
 
@@ -23,7 +23,7 @@ _ROADS = tuple(
 
 
 def as_method(name: str, function: Any) -> Any:
-    """The same function as an object of its own, which its frames tell to be a method of Tensor. See `method_called`.
+    """Copy a function, so that its frames are known as those of a method of Tensor. See `method_called`.
 
     A function of a compiled module has no frames: its method is an object that knows when it runs (native/tensor_methods.c).
     """
@@ -47,7 +47,7 @@ _METHOD = "Tensor."
 
 
 def method_called() -> tuple[str, tuple[Any, ...] | None] | None:
-    """The method by which the innermost caller outside of the operations came in, and the operands if it is an operator."""
+    """Find the method that the innermost caller outside of the operations called, and its operands if it is an operator."""
     frame: FrameType | None = sys._getframe(1)
     entered: FrameType | None = None
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_ROADS):
@@ -105,7 +105,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 class Entered(NamedTuple):
-    """A call by which somebody came in: of which function, whether as a method, and its arguments, defaults included."""
+    """A call from outside of the operations: the function, whether it is called as a method, and all arguments."""
 
     name: str
     is_method: bool
@@ -115,7 +115,7 @@ class Entered(NamedTuple):
 
 
 def call_entered() -> Entered | None:
-    """The call by which the innermost caller outside of the operations came in."""
+    """Find the call that the innermost caller outside of the operations made."""
     frame: FrameType | None = sys._getframe(1)
     entered: FrameType | None = None
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_INSIDE):
@@ -143,7 +143,7 @@ def call_entered() -> Entered | None:
 
 
 def compiled_method_entered() -> Entered | None:
-    """The call of the innermost method that runs and is of a compiled module: such a method has no frame."""
+    """Find the call of the innermost running method of a compiled module: such a method has no frame."""
     called = extension.called_method() if extension is not None else None
     if called is None:
         return None
@@ -197,7 +197,7 @@ def _call_site(roads: tuple[str, ...] = _ROADS) -> tuple[tuple[str, ...], int] |
 
 @cache
 def _calls_in(code: CodeType) -> tuple[list[int], dict[int, tuple[tuple[str, ...], int]]]:
-    """The places of all instructions, and what is known of those that are calls."""
+    """Read the places of all instructions, and what is known of those that are calls."""
     places: list[int] = []
     calls: dict[int, tuple[tuple[str, ...], int]] = {}
     names: tuple[str, ...] = ()

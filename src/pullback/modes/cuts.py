@@ -4,8 +4,8 @@
 `detach`, `.data`, `.item()`, a comparison, an operation under `no_grad` and their like take a tensor that requires grad
 and give something that does not. Each notes its kind, its source line (Note [Source lines]), and weak references to both
 ends; `explain_grad` reads the notes. There is one place for each kind and line (and leaf), 4096 in all. A note costs about
-a tenth of a microsecond and is made only where a gradient really ends: who records, or has nothing to record, pays
-nothing. The tensor that was cut may be gone when somebody asks, and its graph with it, so the leaves behind it are looked
+a tenth of a microsecond and is made only where a gradient really ends: what is recorded, or needs no record, pays nothing.
+The tensor that was cut may be gone when somebody asks, and its graph with it, so the leaves behind it are looked
 for at once; but a line that runs again and again does so only at its first 16 times, and its 32nd, 64th ... Where a
 mode records nothing, one note in 64 is made after the first 4096: an evaluation that goes on repeats lines that are known.
 Where source lines are off, nothing is noted. The forward of a custom Function records nothing, but its node hands the
@@ -28,7 +28,7 @@ class Cut(NamedTuple):
     """One place at which a gradient ends."""
 
     number: int
-    """Later cuts have larger ones."""
+    """Later cuts have larger numbers."""
     kind: str
     line: SourceLine | None
     source: Callable[[], Any] | None
@@ -46,7 +46,7 @@ class Cut(NamedTuple):
         return any(leaf() is one for leaf in self.leaves or () for one in behind)
 
     def may_matter(self) -> bool:
-        """Whether something that it cut off is still there: nobody asks of what a program has left behind."""
+        """Whether something that it cut off still exists: nobody asks about what a program has dropped."""
         known = (self.source,) if self.source is not None else self.leaves or ()
         return any(one() is not None for one in known)
 
@@ -104,7 +104,7 @@ def _excuse(tensors: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
 
 
 excuse: Callable[[tuple[Any, ...] | None], tuple[Any, ...] | None] = getattr(notes, "excuse", _excuse)
-"""Note no cut of these tensors in this thread from here on, None: of all again. Returns what was excused before."""
+"""Do not note cuts of these tensors in this thread from now on (None: note all again). Return what was excused before."""
 
 
 def _note_cut(kind: str | None, result: Any, *inputs: Any) -> bool:
@@ -178,13 +178,13 @@ if notes is not None:
 
 
 def cuts() -> list[Cut]:
-    """What was noted, newest first."""
+    """Return what was noted, newest first."""
     noted = [*(notes.list_cuts() if notes is not None else ()), *_noted.values()]
     return [Cut(*entry) for entry in sorted(noted, key=lambda entry: -entry[0])]
 
 
 def clear_cuts() -> None:
-    """Forget all."""
+    """Forget all notes."""
     _noted.clear()
     _withheld.clear()
     if notes is not None:

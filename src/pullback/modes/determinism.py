@@ -73,7 +73,7 @@ def _alert(message: str, warn_only: bool) -> None:
 
 
 def alert_not_deterministic(what: str, remedy: str) -> None:
-    """Say, where deterministic algorithms are asked for, that `what` cannot promise its bits, before it runs."""
+    """Raise or warn, where deterministic algorithms are asked for, before `what` runs, which cannot promise its bits."""
     if _Determinism.enabled:
         _alert(
             f"{what} does not have a deterministic implementation, but you set "

@@ -1,4 +1,4 @@
-"""Which calls a TorchFunctionMode is told of: those of its users, and not those of the package itself.
+"""Which calls a TorchFunctionMode sees: those of its users, and not those of the package itself.
 
 # Note [Function modes]
 A mode is told what its user calls: a public function, a method, an operator, a property; not what these come down to.
@@ -52,7 +52,7 @@ def is_outside(frame: FrameType | None) -> bool:
 
 
 def is_told(by_itself: bool = False) -> bool:
-    """Whether this thread has modes that are told of the call which asks.
+    """Whether this thread has modes that must be told of the call that asks.
 
     A function with a wrapper, a generated one and one that makes tensors are on the roads that are passed over; one that
     asks `by_itself` is not, and has a frame of its own unless it is compiled.
@@ -73,7 +73,7 @@ def _beyond_roads(frame: FrameType | None) -> FrameType | None:
 
 
 def told_to_modes(function: Function) -> Function:
-    """Decorate a public function that makes tensors and takes none, of which modes alone are told."""
+    """Decorate a public function that makes tensors and takes none: only modes are told of it."""
 
     @functools.wraps(function)
     def told(*args: Any, **kwargs: Any) -> Any:
@@ -85,6 +85,6 @@ def told_to_modes(function: Function) -> Function:
 
 
 def tell_modes(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the modes answer for a call with exactly these arguments."""
+    """Tell the modes of a call with exactly these arguments, and return their answer."""
     assert overrides.ask_exactly is not None
     return overrides.ask_exactly(function, args, kwargs)

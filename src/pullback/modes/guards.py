@@ -25,12 +25,12 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def guarded(function: _Function) -> _Function:
-    """Decorate what may be done twice: where it is interrupted, it is done again."""
+    """Decorate a function that may run twice: where it is interrupted, it runs again."""
     return function if extension is None else extension.new_guard(function, function)
 
 
 def undone_by(undo: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """Decorate what `undo`, called with the same arguments, undoes where it is interrupted."""
+    """Decorate a function that `undo`, called with the same arguments, undoes where it is interrupted."""
 
     def decorate(function: _Function) -> _Function:
         return function if extension is None else extension.new_guard(function, undo)

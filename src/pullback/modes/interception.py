@@ -30,7 +30,7 @@ class Overrides:
     def __init__(self) -> None:
         self.types: set[type] = set()
         self.whole: set[type] = set()
-        """Those that are asked about what their users call, and not about its operations."""
+        """Classes that are asked about what their users call, not about the operations that it consists of."""
         self.take_over: Callable[[type], None] | None = None
         self.ask: Interceptor | None = None
         self.ask_foreign: Interceptor | None = None
@@ -83,12 +83,12 @@ def set_dispatch_modes(modes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def is_dispatching() -> bool:
-    """Whether ATen operations of this thread are shown to somebody: a mode, or a subclass that there is."""
+    """Whether somebody sees the ATen operations of this thread: a mode, or some subclass."""
     return bool(dispatch.types or switches.dispatch_modes)
 
 
 def is_backward_dispatched(nodes: Iterable[Any]) -> bool:
-    """Whether what a backward pass over these nodes computes is shown to somebody: a mode, or a class they worked on."""
+    """Whether somebody sees what a backward pass over these nodes computes: a mode, or a class that they worked on."""
     if switches.dispatch_modes:
         return True
     return dispatch.is_recorded and any(node.extra is not None and node.extra.is_dispatched for node in nodes)
@@ -192,7 +192,7 @@ def pop_interceptor() -> None:
 
 
 def remove_interceptor(interceptor: Interceptor) -> None:
-    """Drop one interceptor wherever it is; twice does no harm. See Note [Guards]."""
+    """Drop one interceptor, wherever it is; a second call does no harm. See Note [Guards]."""
     set_interceptors(tuple([other for other in switches.interceptors if other != interceptor]))
 
 
@@ -205,7 +205,7 @@ def interceptable(function: Function) -> Function:
 
 
 def structured(structure: str) -> Callable[[Function], Function]:
-    """Say of a function that reads arrays itself what its structure is, as declarations of operations do."""
+    """Declare the structure of a function that reads arrays itself, as declarations of operations do."""
 
     def mark(function: Function) -> Function:
         function.structure = structure  # type: ignore[attr-defined]  # what vmap looks for

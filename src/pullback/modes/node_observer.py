@@ -22,7 +22,7 @@ class NodeObserver:
 
     _around: NodeObserver | None = None
     is_stopped = False
-    """Whether it is to see nothing any more."""
+    """Whether it has stopped: it sees nothing any more."""
 
     def start_observing(self) -> None:
         """See nodes of this thread from now on."""
@@ -30,7 +30,7 @@ class NodeObserver:
         self._around = set_switch("node_observer", self)
 
     def stop_observing(self) -> None:
-        """See none any more; others go on."""
+        """Stop; other observers go on."""
         inner = switches.node_observer
         if inner is self:
             set_switch("node_observer", self._around)
@@ -99,7 +99,7 @@ class _Twin(RunObserver):
 
 @contextlib.contextmanager
 def seen_in_new_threads(observer: RunObserver) -> Iterator[None]:
-    """Let a block see the threads too that are started meanwhile: for who looks at a whole program."""
+    """Let a block also see the threads that start while it runs: for tools that look at a whole program."""
     former = threading.getprofile()
 
     def enter(*event: Any) -> None:  # called as the thread begins

@@ -15,13 +15,13 @@ def current_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
 
 
 def unseen(pack: Any) -> Any:
-    """Mark a pack hook of pullback's own that keeps what it gets to itself: nobody sees which tensors an operation saves."""
+    """Mark a pack hook of pullback itself, which shows nobody which tensors an operation saves."""
     pack.is_unseen = True
     return pack
 
 
 def are_saved_tensors_seen() -> bool:
-    """Whether what nodes save goes to hooks of the program, which are to get the tensors that PyTorch saves."""
+    """Whether hooks of the program see what nodes save: they must get the tensors that PyTorch saves."""
     stack = switches.saved_tensor_hooks
     return bool(stack) and not getattr(stack[-1][0], "is_unseen", False)
 

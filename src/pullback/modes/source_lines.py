@@ -16,7 +16,7 @@ from pullback.backend.unpromised_bits import UnpromisedBits
 from pullback.native import extension
 
 notes: Any = extension if hasattr(extension, "bind_cuts") else None
-"""The extension module, unless it was not built, or from sources of a time before lines were noted."""
+"""The extension module; None where it was not built, or from older sources that note no lines."""
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -54,12 +54,12 @@ class SourceLine:
         return linecache.getline(*self.place).strip()
 
     def describe(self) -> str:
-        """The place with the line's text where that can be found."""
+        """Describe the place, with the line's text where that can be found."""
         file, line = self.place
         return f"{file}:{line}" + (f" ({self.text})" if self.text else "")
 
     def describe_fully(self) -> str:
-        """The same with the path of the module around, where there is one."""
+        """Describe the place and, where there is one, the path of the module around."""
         path = "" if self.module is None else self.module.describe()
         return self.describe() + (f", in the module {path}" if path else "")
 
@@ -138,7 +138,7 @@ def _source_line() -> SourceLine | None:
 
 
 def calling_line() -> SourceLine | None:
-    """The user's line that runs now, also where lines are off: for who asks, found by walking the frames."""
+    """Find the user's line that runs now by walking the frames, also where lines are off."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not is_hidden(frame.f_code, frame.f_globals):
@@ -179,7 +179,7 @@ source_lines_wanted: Callable[[], bool] = getattr(notes, "source_lines_wanted", 
 """Whether this thread notes source lines."""
 want_source_lines: Callable[[int], int] = getattr(notes, "want_source_lines", _want_source_lines)
 want_source_lines_here: Callable[[int], int] = getattr(notes, "want_source_lines_here", _want_source_lines_here)
-"""This thread's own wish: on (1), off (-1), or as the process (0). Returns the former one."""
+"""Set lines for this thread: on (1), off (-1), or as the process (0). Return the former setting."""
 recorded_nodes: Callable[[], int] = getattr(notes, "recorded_nodes", lambda: -1)
 """The sequence number of the node that this thread records next; -1 where that is not known."""
 

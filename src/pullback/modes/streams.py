@@ -33,7 +33,7 @@ class Stream:
         raise NotImplementedError
 
     def settle(self, array: Any) -> None:
-        """See to it that the work that makes an array is in a stream."""
+        """Make sure that the work that makes an array is in a stream."""
 
 
 class _Known:
@@ -50,12 +50,12 @@ def use_stream(stream: Stream) -> None:
 
 
 def chosen_stream() -> Stream:
-    """The stream that this thread's work goes to; for threads of a process in which one was ever chosen."""
+    """The stream that this thread's work goes to. Asked only where the process ever chose a stream."""
     chosen: Stream | None = switches.stream
     return default_stream() if chosen is None else chosen
 
 
 def default_stream() -> Stream:
-    """The stream of nodes that have noted none."""
+    """The stream of nodes that noted no stream."""
     assert _Known.default is not None
     return _Known.default

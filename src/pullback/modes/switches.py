@@ -6,8 +6,7 @@ reads `process.diverted`, a plain attribute: zero means that nothing intercepts 
 look no further. At its end it reads `process.finishing`: zero means that no thread has a switch on that asks something of
 results (inference mode, hooks, a dual level, a transform). Where it would record, it reads `process.changed`, which counts
 every switch. Any thread that leaves the defaults adds one while it is away; one that ends while it is away takes it back
-(`_Absence`). The price is only paid by others' speed, never by correctness: with a count above zero each thread reads its
-own switches.
+(`_Absence`). Other threads pay in speed, never in correctness: with a count above zero each thread reads its own switches.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _lock = process_lock()
 
 
 class _Absence:
-    """One thread's part in the counts of `process`. It dies with the thread, also of one that ends inside of a mode."""
+    """One thread's part in the counts of `process`. It dies with the thread, even if that ends inside of a mode."""
 
     __slots__ = ("changed", "diverted", "finishing", "modes")
 
@@ -54,7 +53,7 @@ class _Absence:
 
     @guarded
     def count(self, changed: bool, diverted: bool, finishing: bool, modes: bool) -> None:
-        """Say in which of the counts the thread is now."""
+        """Set which of the counts include this thread."""
         with _lock:
             process.changed += changed - self.changed
             process.diverted += diverted - self.diverted + modes - self.modes
@@ -63,7 +62,7 @@ class _Absence:
             self.changed, self.diverted, self.finishing, self.modes = changed, diverted, finishing, modes
 
     def __del__(self) -> None:
-        # After a fork, the lock may be held by a thread that is no more.
+        # After a fork, a thread that does not exist any more may hold the lock.
         if self.changed and _lock is not None and _lock.acquire(timeout=1):
             process.changed -= 1
             process.diverted -= self.diverted + self.modes
@@ -81,7 +80,7 @@ class Switches(threading.local):
         self.records: bool = True
         """Whether operations are recorded: grad mode is on, and inference mode is not."""
         self.plain: bool = True
-        """Whether nothing but recording may be switched off: no interceptors, dual level, transform or function mode."""
+        """Whether at most recording is switched off: there is no interceptor, dual level, transform or function mode."""
         self.forward_grad: bool = True
         self.anomaly_mode: bool = False
         self.dual_level: int = -1
@@ -96,7 +95,7 @@ class Switches(threading.local):
         self.below_autograd: bool = False
         """Whether a dispatch mode or a `__torch_dispatch__` runs: nothing is recorded, whatever grad mode says."""
         self.node_observer: Any = None
-        """The innermost NodeObserver, which sees nodes of backward run."""
+        """The innermost NodeObserver, which sees the nodes that backward runs."""
         self.new_device: Any = None
         """The device on which new tensors are made, where that is not the CPU."""
         self.stream: Any = None
@@ -108,7 +107,7 @@ class Switches(threading.local):
         self.saved_tensor_hooks_disabled: str | None = None
         self.overrides_disabled: bool = False
         self.transforms: int = 0
-        """How many transforms of pullback.func run: inside of them no leaf is made and backward not called."""
+        """How many transforms of pullback.func run: inside of them no leaf may be made, and backward may not be called."""
         self.saves_inference_tensors: bool = False
         """Whether inference tensors may be saved: inside of a transform nobody else modifies them."""
         self.dual_depths: dict[int, int] = {}
@@ -178,7 +177,7 @@ def set_switch(name: str, value: Any) -> Any:
 
 
 def set_interceptors(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`set_switch("interceptors", value)`, in a third of the steps: a vmap does it twice for each operation."""
+    """As `set_switch("interceptors", value)`, in a third of the steps: a vmap does it twice for each operation."""
     state = switches.__dict__
     former: tuple[Any, ...] = state["interceptors"]
     state["interceptors"] = value
@@ -238,7 +237,7 @@ def resume_gradients(former: tuple[bool, bool]) -> None:
 
 
 def current_switches() -> dict[str, Any]:
-    """All switches of this thread, to be put back by `set_switches`."""
+    """Return all switches of this thread, for `set_switches` to put back."""
     state = switches.__dict__
     return {name: state[name] for name in SWITCH_DEFAULTS}
 
@@ -281,7 +280,7 @@ class kept_switches:
 
 
 class switched:
-    """Set one switch for a block, whatever ends it: as `kept_switches`, for less. See Note [Guards].
+    """Set one switch for a block, whatever ends it: `kept_switches` for one, at less cost. See Note [Guards].
 
     >>> with switched("grad_mode", False):
     ...     switches.grad_mode

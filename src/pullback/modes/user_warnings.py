@@ -10,7 +10,7 @@ _always = False
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Whether what is else told once in a process is told each time."""
+    """Set whether warnings that come once per process come each time."""
     global _always
     _always = b
 
@@ -21,7 +21,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def warn_once(message: str) -> None:
-    """Warn about the first use in this process, as PyTorch does of what it wants users to leave off."""
+    """Warn about the first use in this process, as PyTorch does about what users should not use any more."""
     if _always or message not in _told:
         _told.add(message)
         warn_user(message)

@@ -38,7 +38,7 @@ def load_family(scope: dict[str, Any], kernels: str, native_lines: str) -> None:
 
 
 def text_of_family(family: str) -> str | None:
-    """The text of a family that was written on first use; None of any other."""
+    """Return the text of a family that was written on first use; None for any other family."""
     loader = _loaders.get(family)
     return None if loader is None else loader.get_source(loader.name)
 
@@ -66,7 +66,7 @@ class FamilyLoader(InspectLoader):
         self.path = str(_PACKAGE / "generated" / f"{self.family}.written.py")
 
     def get_source(self, fullname: str) -> str:
-        """The text: what tracebacks show lines of."""
+        """Return the text, whose lines tracebacks show."""
         from pullback.recording.rendered import reading  # lazy: like the rest, needed where no compiled form is kept
 
         with reading:
@@ -116,7 +116,7 @@ class FamilyLoader(InspectLoader):
 
 
 def _keep(file: str, data: bytes) -> None:
-    """Write a file for the next process, whole or not at all; where that cannot be, each makes the text for itself."""
+    """Write a file for the next process, whole or not at all. Without it, each process makes the text itself."""
     unfinished = f"{file}.{os.getpid()}"
     with contextlib.suppress(OSError):
         Path(file).parent.mkdir(parents=True, exist_ok=True)

@@ -119,7 +119,7 @@ class GradientAtOnce(GradientNode):
         return super().apply_differentiable(grads, edges)
 
     def spread(self) -> None:
-        """Hand gradients on to the chain from now on: who looks at the graph as it runs sees operations alone."""
+        """Hand gradients on to the chain from now on: observers of the running graph see only operations."""
         if not self.is_spread and self.chain is None and not self.released:
             self.next_edges, self.first_number = self._record_chain()
             self.is_spread = True
@@ -152,7 +152,7 @@ class GradientAtOnce(GradientNode):
         return self.reader
 
     def _separate_chain(self) -> None:
-        """What leaves this node is seen anyway, unless the engine runs the chain."""
+        """Separate the chain, unless the engine runs it: what leaves this node is seen anyway."""
         if self.is_spread:
             super()._separate_chain()
 

@@ -4,7 +4,7 @@
 On Tensors a rule is a chain of operations, and each records a node. Where PyTorch computes a gradient by one operation
 (`mse_loss_backward`), its graph has one node there (`MseLossBackwardBackward0`). So an operation may declare
 `gradient_nodes=`: then one node stands in front of the chain. The engine sees a node that hands gradients on to the chain,
-and users see a node that leads past it (`next_functions`, `_saved_...`). Who asks for the gradients that leave it (a hook
+and users see a node that leads past it (`next_functions`, `_saved_...`). Code that needs the gradients that leave it (a hook
 on the node, a call of it) makes it run the chain as a graph of its own, which ends where the node leads; a pass that runs
 meanwhile has counted the chain's nodes, so until it ends the node stays as it is.
 Where a kernel differentiates the gradient again, no chain is recorded before somebody needs it (gradient_at_once.py).
@@ -202,7 +202,7 @@ class GradientNode(Node):
     def end_chain(self, ends: Edges, first_number: int) -> None:
         """Run the chain as a graph of its own from now on, which ends where this node leads.
 
-        What runs are nodes that stand for those of the chain: these lead on, for who differentiates once more.
+        What runs are nodes that stand for those of the chain: these lead on, for programs that differentiate once more.
         """
         catches: dict[Any, Any] = {edge: (Catch(), 0) for edge in self.shown_edges if edge is not None}
         self.steps = steps_of_chain(ends, self.shown_edges, self.reader, first_number)

@@ -54,7 +54,7 @@ def _own_release(tensor_names: tuple[str, ...]) -> Any:
     """`Node.release_saved_tensors` written out for one class.
 
     Python specializes code for the types that it meets: one text for all classes would be specialized for none, and
-    every pass ends with it in every node.
+    every pass runs it at every node.
     """
     function = _RELEASES[len(tensor_names) - 1]
     fields = [f"saved_{name}" for name in tensor_names]

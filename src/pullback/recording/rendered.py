@@ -1,4 +1,4 @@
-"""Rules as they are seldom run, rendered from the rule's own text on first use: on Tensors, in float32, as tangents.
+"""The seldom used forms of rules, rendered from the rule's text on first use: on Tensors, in float32, as tangents.
 
 A node's `apply` on arrays stands in generated/. What only second derivatives, half precision and forward mode need is
 written when one of them asks for it: the rule is read from derivatives/, as the generator reads it, and compiled under a
@@ -106,7 +106,7 @@ def apply_rarely(node: Node, grads: Sequence[Any], edges: Any) -> Any:
 
 
 def refuse_freed(node: Node, edges: Any) -> None:
-    """Raise if a gradient that is asked of a released node reads a saved tensor; if none does, it may run again."""
+    """Raise if a gradient that is wanted of a released node reads a saved tensor; if none does, the node may run again."""
     reads = _reads_saved(node.operation)()
     if reads is None or any(edge is not None and read for edge, read in zip(edges, reads, strict=True)):
         raise freed(node)
@@ -179,7 +179,7 @@ def read_operation(name: str) -> Any:
 
 
 families: dict[str, tuple[FilePath, ast.Module]] = {}
-"""The rules that were read, by family; those that are declared outside of the package are put here (extension.py)."""
+"""The rules that were read, by family; extension.py adds those that are declared outside of the package."""
 
 
 def read_family(family: str) -> tuple[FilePath, ast.Module]:

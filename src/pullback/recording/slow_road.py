@@ -31,7 +31,7 @@ PROCEED = object()
 """What `divert` answers where the fast path may go on."""
 
 Given: TypeAlias = "tuple[Any, ...] | dict[str, Any]"
-"""The arguments of an operation, in order, or its local variables, which are fewer words for many arguments."""
+"""The arguments of an operation, in order, or its local variables: shorter text where there are many arguments."""
 
 
 class _Road:
@@ -111,7 +111,7 @@ def divert(name: str, given: Given, out: Any = None) -> Any:
 
 
 def check_arguments(name: str, values: tuple[Any, ...], out: Any = None) -> Any:
-    """As `divert`, of a call that nobody is asked to take over any more."""
+    """As `divert`, after all who may take over the call were asked."""
     road = _roads.get(name) or _road_of(name)
     if road.required:
         _require(road, values)
@@ -155,13 +155,13 @@ def _each(value: Any) -> Any:
 
 
 def ask_foreign_of(name: str, given: Given, out: Any = None) -> Any:
-    """What a foreign argument answers for the operation. See Note [Foreign arguments]."""
+    """Ask foreign arguments about the operation. See Note [Foreign arguments]."""
     road = _roads.get(name) or _road_of(name)
     return ask_foreign(*road.arguments(road.values_of(given), out))
 
 
 def finish(name: str, result: Any, given: Given) -> Any:
-    """Do to a new result what this thread's switches ask: on its node, of its tangents, in inference mode."""
+    """Do to a new result what this thread's switches ask for: mark its node, carry tangents, mark inference tensors."""
     road = _roads.get(name) or _road_of(name)
     state = switches.__dict__  # one look-up of the thread's own dictionary instead of one per switch
     inference = state["inference_mode"]
@@ -185,7 +185,7 @@ def finish(name: str, result: Any, given: Given) -> Any:
 
 
 def _recorded_node(result: Any) -> Any:
-    """The node of which `result` is new, if the operation was recorded."""
+    """Return the new node of `result`, if the operation was recorded."""
     for tensor in result if isinstance(result, tuple) else (result,):
         edge, extra = tensor._edge, tensor._extra
         if edge is None and extra is not None and extra.view is not None:
@@ -196,7 +196,7 @@ def _recorded_node(result: Any) -> Any:
 
 
 def refuse(name: str, error: Exception, given: Given) -> Exception:
-    """What the operation raises after `error`. See Note [Refusals]."""
+    """Make the error that the operation raises after `error`. See Note [Refusals]."""
     road = _roads.get(name) or _road_of(name)
     values = road.values_of(given)
     explained = _explain(road, error, values)
@@ -209,7 +209,7 @@ def refuse(name: str, error: Exception, given: Given) -> Exception:
 
 
 def _explain(road: _Road, error: Exception, values: tuple[Any, ...]) -> Exception:
-    """What is wrong with the arguments, in PyTorch's words."""
+    """Explain what is wrong with the arguments, in PyTorch's words."""
     try:
         explain_failure(*road.kernel_call(values))
     except Exception as explained:

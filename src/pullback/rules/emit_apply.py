@@ -35,7 +35,7 @@ class Path:
     saved: bool = True
     imports: set[tuple[str, str]] = field(default_factory=set)
     inlined: dict[str, str] = field(default_factory=dict)
-    """Names that one place reads, and what is written there in their stead."""
+    """Names that one place reads, and what is written there instead."""
 
     def text(self, expression: ast.expr, operation: Operation) -> str:
         text, used = render(
@@ -67,7 +67,7 @@ def emit_body(operation: Operation, path: Path) -> list[str]:
 
 
 def _reads(operation: Operation, line: Line) -> Counter[str]:
-    """How often a line, or a step on the way to it, reads each name."""
+    """Count how often a line, or a step on the way to it, reads each name."""
     steps = _steps_to(operation, line)
     texts = [line.expression, *[expression for name, expression in operation.rule.assignments if name in steps]]
     return Counter(node.id for text in texts for node in ast.walk(text) if isinstance(node, ast.Name))

@@ -261,7 +261,7 @@ def _cut(operation: Operation, kind: str | None, inputs: Sequence[Parameter]) ->
 
 
 def _note_cut(operation: Operation) -> list[str]:
-    """An operation without a derivative ends the gradients of its inputs."""
+    """Note that an operation without a derivative ends the gradients of its inputs."""
     inputs = [p for p in operation.kernel.tensors if p.name not in _MASKS]
     if not inputs:
         return []

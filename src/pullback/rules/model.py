@@ -46,7 +46,7 @@ class Kernel:
     has_check: bool = False
     """Whether a function of checks/ looks at the arguments first, called by the operation. See Note [Checks]."""
     explains_failure: bool = False
-    """Whether a function of checks/ is asked for the words where the kernel failed."""
+    """Whether a function of checks/ words the error where the kernel failed."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -189,7 +189,7 @@ class Operation:
 
     @property
     def public(self) -> str:
-        """The function's name in messages: that of the overloaded function of which the operation is one form."""
+        """The function's name in messages: that of the overloaded function, where the operation is one of its forms."""
         return str(self.rule.options.get("public", self.name))
 
     @property

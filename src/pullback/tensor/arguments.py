@@ -30,7 +30,7 @@ from pullback.typing import Array, Dims, DType, Shape
 
 
 def as_tensor_argument(function: str, name: str, position: int, value: Any, beside: Any = None) -> Tensor:
-    """A tensor argument that is something else: a number where PyTorch allows it, else an error with its words.
+    """Turn a number into a tensor where PyTorch allows it; raise PyTorch's error for anything else.
 
     A number does not widen a 0-dim tensor `beside` it, as it would if it were a 0-dim tensor of its own dtype.
     """
@@ -44,14 +44,14 @@ def as_tensor_argument(function: str, name: str, position: int, value: Any, besi
 
 
 def the_dim(function: str, axis: Any) -> Any:
-    """The dimension that a function must be given, when it was not under PyTorch's name but may have been under NumPy's."""
+    """Return the dimension that a function must be given: not under PyTorch's name, so perhaps under NumPy's."""
     if axis is None:
         raise TypeError(f'{function}() missing 1 required positional arguments: "dim"')
     return axis
 
 
 def missing_arguments(function: str, name: str) -> TypeError:
-    """The error of an argument that was not given, in PyTorch's words."""
+    """Make the error about an argument that was not given, in PyTorch's words."""
     return TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
 
 
@@ -66,7 +66,7 @@ def refuse_unknown(function: str, named: Collection[str], known: Collection[str]
 
 
 def plain_number(value: Any) -> Any:
-    """The Python number in a number of NumPy's or in a 0-dim tensor that needs no gradient; other things as they are."""
+    """Return the Python number in a NumPy number or in a 0-dim tensor that needs no gradient; other things as they are."""
     if isinstance(value, TensorBase):
         is_plain = value._array.ndim == 0 and not value._requires_grad and not switches.interceptors
         return value._array.item() if is_plain else value
@@ -74,7 +74,7 @@ def plain_number(value: Any) -> Any:
 
 
 def plain_float(value: Any) -> Any:
-    """As `plain_number`; what can be no number is refused, since NumPy takes None for NaN and broadcasts lists."""
+    """As `plain_number`; what cannot be a number is refused, since NumPy takes None for NaN and broadcasts lists."""
     if not isinstance(value, TensorBase) and not is_number(value):
         raise refused_call(f"argument must be Number, not {type(value).__name__}")
     return plain_number(value)
@@ -98,7 +98,7 @@ def with_keywords(function: Callable[..., Any], **names: str) -> Any:
 
 
 def number_beside(value: Any, other: Any) -> Any:
-    """A number that stands in a tensor's place, as a 0-dim tensor of the dtype it promotes to beside `other`."""
+    """Turn a number in a tensor's place into a 0-dim tensor of the dtype that it promotes to beside `other`."""
     if is_number(value) and isinstance(other, TensorBase):
         return _as_beside(value.item() if hasattr(value, "item") else value, other)
     return value
@@ -195,7 +195,7 @@ def as_numpy_dtype(value: Any) -> Any:
 
 
 def as_dtype(value: Any) -> Any:
-    """A public dtype, also given as one of Python's own types; anything else stays what it is."""
+    """Return the public dtype, also of one of Python's own types; anything else stays as it is."""
     return from_numpy_dtype(as_numpy_dtype(value)) if value in PYTHON_TYPES else value
 
 
@@ -239,7 +239,7 @@ def _cast_all(operands: Sequence[Any], common: DType) -> tuple[list[Any], bool]:
 
 
 def shapes_differ(error: ValueError, *operands: Any) -> Exception:
-    """PyTorch's words for operands that do not broadcast; another error stays what it is."""
+    """Turn an error about operands that do not broadcast into PyTorch's words; any other error stays as it is."""
     return do_not_broadcast([o.shape for o in operands if is_array(o)]) or error
 
 

@@ -9,7 +9,7 @@ from pullback.errors import refused_call, wrong_type
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """`dim` counted from the front; PyTorch's IndexError if there is none such."""
+    """Return `dim` counted from the front, or raise PyTorch's IndexError."""
     limit = ndim or 1
     if type(dim) is not int:
         dim = _index_of(dim)

@@ -54,7 +54,7 @@ def all_plain(values: Iterable[Any]) -> bool:
 
 
 def is_foreign(value: Any) -> bool:
-    """Whether `value` answers for operations on it without being a tensor, or is a tensor of a class that is asked so."""
+    """Whether `value` answers for operations without being a tensor, or is a tensor whose class is asked like that."""
     if isinstance(value, TensorBase):
         return is_asked_whole(value)
     return hasattr(type(value), "__torch_function__") and not isinstance(value, type)
@@ -66,7 +66,7 @@ def is_asked_whole(value: Any) -> bool:
 
 
 def any_asked_whole(*values: Any) -> bool:
-    """Whether `is_asked_whole` says so of one of several tensors, or a function mode is told."""
+    """Whether one of several tensors `is_asked_whole`, or a function mode is told."""
     if process.modes and is_told(by_itself=True):
         return True
     return bool(overrides.whole) and any(is_asked_whole(value) for value in values)
@@ -93,7 +93,7 @@ def any_foreign(values: Iterable[Any]) -> bool:
 
 
 def any_foreign_among(function: str, required: list[tuple[int, str, int | None]], values: tuple[Any, ...]) -> bool:
-    """As `any_foreign`; without a foreign argument, those that must be tensors (index, name, position) are looked at."""
+    """As `any_foreign`; without a foreign argument, check those that must be tensors (index, name, position)."""
     if (process.modes and is_told()) or any_foreign(values):
         return True
     for index, name, position in required:
@@ -103,18 +103,18 @@ def any_foreign_among(function: str, required: list[tuple[int, str, int | None]]
 
 
 def ask_foreign(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
-    """What foreign arguments answer for an operation; they are told of the arguments as its caller wrote them."""
+    """Ask foreign arguments about an operation; they see its arguments as its caller wrote them."""
     assert overrides.ask_foreign is not None
     return overrides.ask_foreign(function, args, kwargs or {})
 
 
 def ask_about(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What the overriding arguments of a call answer for `function`, told with exactly these arguments."""
+    """Ask the overriding arguments of a call about `function`, with exactly these arguments."""
     return _ask_exactly(function, args, kwargs)
 
 
 def offer_calls(function: Callable[..., Any], module: str, name: str) -> Any:
-    """A public function that asks foreign arguments first; written out with the same parameters, which is faster."""
+    """Make a public function that asks foreign arguments first, written out with the same parameters, which is faster."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return _offer_calls_of_any(function, module, name)
@@ -133,7 +133,7 @@ def offer_calls(function: Callable[..., Any], module: str, name: str) -> Any:
 
 
 def explain_errors(function: Callable[..., Any], name: str, *, is_public: bool = False) -> Any:
-    """A method, or a public function that asks no argument, which tells wrong types in PyTorch's words: Note [Refusals]."""
+    """Make a method, or a function that asks no argument, that reports wrong types as PyTorch does. See Note [Refusals]."""
     parameters = list(inspect.signature(function).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return _explain_errors_of_any(function, name, is_public)
@@ -147,7 +147,7 @@ def explain_errors(function: Callable[..., Any], name: str, *, is_public: bool =
 
 
 def _tests_of(parameters: list[inspect.Parameter]) -> str:
-    """What tells whether one of several parameters may be foreign, as far as it can be a tensor at all."""
+    """Write the test of whether one of several parameters is foreign; only those that can be tensors count."""
     names = [p.name for p in parameters if _may_be_tensor(p)]
     return " or ".join([f"type({n}) not in PLAIN" for n in names])
 
@@ -176,7 +176,7 @@ def _explain_errors_of_any(function: Callable[..., Any], told_name: str, is_publ
 
 
 def _foreign_test(parameters: list[inspect.Parameter]) -> str:
-    """Arguments that must be tensors tell whether the others are looked at."""
+    """Write the test that decides, by the arguments that must be tensors, whether the others are looked at."""
     tests = [f"type({p.name}) is not Tensor" for p in parameters if p.annotation == "Tensor"]
     if others := _tests_of([p for p in parameters if p.annotation != "Tensor"]):
         tests.append(others)
@@ -186,7 +186,7 @@ def _foreign_test(parameters: list[inspect.Parameter]) -> str:
 def _written_out(
     function: Callable[..., Any], name: str, parameters: list[inspect.Parameter], asking: str, told_name: str
 ) -> Callable[..., Any]:
-    """A function with the same parameters that looks at switches, calls, and explains what went wrong."""
+    """Make a function with the same parameters that checks switches, calls `function`, and explains what went wrong."""
     scope: dict[str, Any] = {
         "told_name": told_name,
         "__name__": __name__,
@@ -307,7 +307,7 @@ _PLAIN_KINDS = {
 
 
 def _as_number(function: str, name: str, position: int | None, annotation: str, value: Any) -> Any:
-    """The Python number that NumPy's numbers and tensors of one element stand for; what is not a number is refused."""
+    """Return the Python number in a NumPy number or a tensor of one element; refuse what is not a number."""
     expected = None if is_foreign(value) else mismatch(annotation, value)
     if expected is not None:
         raise wrong_type(function, name, position, expected, value)

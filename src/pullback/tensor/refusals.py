@@ -52,9 +52,9 @@ _SIZES = {
 def refused(
     error: Exception, function: str, schema: Sequence[tuple[str, str, bool]], values: tuple[Any, ...]
 ) -> Exception:
-    """What a generated function raises after `error`: it names the first argument of a wrong type, if there is one.
+    """Make what a generated function raises after `error`: it names the first argument of a wrong type, if there is one.
 
-    `schema` is the signature of the kernel: of each value its name, its annotation and whether it goes by name.
+    `schema` is the signature of the kernel: the name and annotation of each value, and whether it is passed by name.
     """
     for position, (name, annotation, by_name) in enumerate(schema):
         value = values[position]
@@ -71,7 +71,7 @@ def refused(
 def refusal(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
-    """The error that explains `error`, or None where that explains itself. See Note [Refusals]."""
+    """Make the error that explains `error`; None where that explains itself. See Note [Refusals]."""
     if _comes_from_a_callback(error):
         return None
     explained = _explanation(function, name, args, kwargs, error)
@@ -124,7 +124,7 @@ def _explanation(
 
 
 def _comes_from_a_callback(error: Exception) -> bool:
-    """Whether code of the user's that was called back (a hook, a backward) raised the error: it says what it says."""
+    """Whether the user's code, called back (a hook, a backward), raised the error: then it stays as it is."""
     below = error.__traceback__
     while below is not None:
         if not _is_library_code(below.tb_frame.f_code.co_filename):
@@ -143,7 +143,7 @@ def _is_library_code(filename: str) -> bool:
 
 
 def _wrong_element(bound: inspect.BoundArguments) -> TypeError | None:
-    """The refusal of what is not a tensor among any number of tensors, given one by one or as a list."""
+    """Make the refusal of what is not a tensor among any number of tensors, given one by one or as a list."""
     tensors = bound.arguments.get("tensors")
     if not tensors or bound.signature.parameters["tensors"].kind is not inspect.Parameter.VAR_POSITIONAL:
         return None
@@ -158,7 +158,7 @@ def _wrong_element(bound: inspect.BoundArguments) -> TypeError | None:
 
 
 def _annotation(parameter: inspect.Parameter, by_name: bool) -> Any:
-    """What a parameter takes: by its annotation, or by its name where that has one meaning in all functions."""
+    """Tell what a parameter takes: by its annotation, or by its name where that has one meaning in all functions."""
     if parameter.name == "dtype":
         return "DType | None"
     if parameter.annotation != "Any" or parameter.name not in _SIZES or not by_name:
@@ -168,7 +168,7 @@ def _annotation(parameter: inspect.Parameter, by_name: bool) -> Any:
 
 
 def _shapes_that_differ(error: Exception) -> RuntimeError | None:
-    """NumPy's complaint about shapes in PyTorch's words."""
+    """Put NumPy's complaint about shapes into PyTorch's words."""
     if "broadcast" not in str(error):
         return None
     shapes = re.findall(r"\(([\d, ]*)\)", str(error))
@@ -189,7 +189,7 @@ def _mentions_internals(error: Exception) -> bool:
 
 
 def mismatch(annotation: Any, value: Any) -> str | None:
-    """What the annotation expects, if `value` is something else and the annotation is one that says what it takes."""
+    """Tell what the annotation expects; None if `value` fits, or the annotation does not say what it takes."""
     if not isinstance(annotation, str):
         return None
     words = annotation.split(" | ")
@@ -268,7 +268,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _is_to_blame(bound: inspect.BoundArguments, error: Exception) -> bool:
-    """Whether the error complains about the type of an argument of which the annotation says nothing."""
+    """Whether the error complains about the type of an argument whose annotation says nothing."""
     if isinstance(error, StopIteration):
         return True
     text = str(error)

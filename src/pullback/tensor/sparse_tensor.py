@@ -74,11 +74,11 @@ class SparseTensor(Tensor):
         return self._sparse.ndim - self._sparse.sparse_dim
 
     def is_coalesced(self) -> bool:
-        """Whether every index stands once."""
+        """Whether no index stands twice."""
         return self._sparse.coalesced
 
     def _parts(self) -> list[tuple[str, Any]]:
-        """The arrays it is stored as, by the names that are printed."""
+        """The arrays that store it, by the names that are printed."""
         return [("indices", self._sparse.indices), ("values", self._sparse.values)]
 
     def _stored(self) -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ class CompressedTensor(SparseTensor):
             raise RuntimeError(f"{asked} expected sparse {wanted} compressed tensor layout but got {got}")
 
     def crow_indices(self) -> Tensor:
-        """Where each row's columns begin, and where the last one's end."""
+        """Where each row's columns begin, and where the last row's end."""
         return self._compressed("crow_indices", 0)
 
     def col_indices(self) -> Tensor:
@@ -150,7 +150,7 @@ class CompressedTensor(SparseTensor):
         return self._plain("col_indices", 0)
 
     def ccol_indices(self) -> Tensor:
-        """Where each column's rows begin, and where the last one's end."""
+        """Where each column's rows begin, and where the last column's end."""
         return self._compressed("ccol_indices", 1)
 
     def row_indices(self) -> Tensor:
@@ -204,7 +204,7 @@ _KINDS: dict[str, Any] = {
 
 
 def sparse_from_stored(layout_name: str, stored: Any) -> SparseTensor:
-    """The tensor that `_stored` described; what describes none, as a damaged file may, raises a ValueError."""
+    """Make the tensor that `_stored` described. A description of no tensor, as in a damaged file, raises a ValueError."""
     kind = _KINDS.get(layout_name)
     if kind is None or not isinstance(stored, tuple):
         raise ValueError(f"no sparse tensor is stored as a {type(stored).__name__} in the layout {layout_name!r}")

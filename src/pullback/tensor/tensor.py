@@ -1,7 +1,7 @@
 """Tensor: a strided array with its place in the graph.
 
-The class holds state and what users read of it. Operations are functions of the layers above; they become methods once,
-visibly, at the end of this file's life: `pullback.functions.methods` calls `attach_methods`.
+The class holds state and what users read of it. Operations are functions of the layers above; they become methods when
+`pullback.functions.methods` is imported, which calls `attach_methods`.
 Note [Lazy version counters] in version_counter.py explains `_counter`.
 """
 
@@ -77,7 +77,7 @@ class Tensor(TensorBase):
             register_dispatching_type(cls)
 
     if TYPE_CHECKING:
-        # Operations are attached at run time (see `attach_methods`): what a type checker is to know of them.
+        # Operations are attached at run time (see `attach_methods`). This tells type checkers of them.
         def __getattr__(self, name: str) -> Any: ...
 
         __torch_function__: Any
@@ -304,7 +304,7 @@ class Tensor(TensorBase):
             self._tell_views()
 
     def _tell_views(self) -> None:
-        """Views require grad if their base does, and go on to do so only if they have reasons of their own."""
+        """Update `requires_grad` of the views: they require grad if their base does, or for reasons of their own."""
         if self._counter is not None and self._counter.views is not None:
             for view in self._counter.live_views():
                 info = view._extra.view
@@ -343,7 +343,7 @@ class Tensor(TensorBase):
 
     @property
     def output_nr(self) -> int:
-        """Which output of `grad_fn` this tensor is; a view is not made anew to tell."""
+        """Which output of `grad_fn` this tensor is. A view's edge is not made anew to tell."""
         info = self._extra.view if self._extra is not None else None
         edge = self._edge if info is None else info.edge
         if edge is None:
@@ -408,7 +408,7 @@ class Tensor(TensorBase):
         return self._extra is not None and self._extra.retains_grad
 
     def retain_grad(self, enabled: bool = True) -> None:
-        """Keep the gradient of this non-leaf in `.grad`; False: keep it no more, and drop what was kept.
+        """Keep the gradient of this non-leaf in `.grad`. With False, stop keeping it, and drop what was kept.
 
         It is there after `backward`, in this tensor's shape. A leaf keeps its gradient anyway.
 
@@ -545,13 +545,13 @@ class Tensor(TensorBase):
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def _share_kind(self, source: Tensor) -> None:
-        """Be, as an alias of `source`, what it is: conjugated, an inference tensor."""
+        """Take over what `source` is, as its alias: conjugated, an inference tensor."""
         self._share_mirror(source)
         if source.is_inference():
             self._share_inference(source)
 
     def _share_inference(self, source: Tensor, version: type[InferenceVersion] = InferenceAliasVersion) -> None:
-        """Be an inference tensor as `source` is; outside of inference mode, made where that one was."""
+        """Become an inference tensor as `source` is; outside of inference mode, one that was made where `source` was."""
         self._become_inference()
         if not switches.inference_mode:
             made = source._counter
@@ -576,7 +576,7 @@ class Tensor(TensorBase):
             self._accumulator = None
 
     def _share_mirror(self, source: Tensor) -> None:
-        """Be a conjugated (or negated) view if `source` is, whose array this tensor has. See Note [Lazy conjugation]."""
+        """Become a conjugated (or negated) view if `source`, whose array this has, is one. See Note [Lazy conjugation]."""
         mirror = source._extra.mirror if source._extra is not None else None
         if mirror is not None or (self._extra is not None and self._extra.mirror is not None):
             self._require_extra().mirror = mirror
@@ -686,12 +686,12 @@ class _LegacyConstructor:
 
 
 def _disabled_torch_function_impl(function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_function__` of subclasses that want none: operations return plain tensors."""
+    """Serve as the `__torch_function__` of subclasses that want none: operations return plain tensors."""
     return function(*args, **(kwargs or {}))
 
 
 def _disabled_torch_dispatch_impl(function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_dispatch__` of classes that have none."""
+    """Serve as the `__torch_dispatch__` of classes that have none."""
     return function(*args, **(kwargs or {}))
 
 
@@ -699,7 +699,7 @@ Tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 
 
 def _shown_detached(tensor: Tensor, alias: Tensor) -> Tensor:
-    """The detached tensor that dispatch modes or the tensor's class give; `alias` if nobody is asked."""
+    """Ask dispatch modes or the tensor's class for the detached tensor; `alias` if nobody is there to ask."""
     if not switches.dispatch_modes and type(tensor) not in dispatch.types:
         return alias
     shown = dispatch_operation(Tensor.detach, (tensor,))
@@ -733,6 +733,6 @@ _new_alias: Callable[[Tensor], Tensor] = extension.new_alias if IS_BOUND else _n
 
 
 def attach_methods(methods: Mapping[str, Any]) -> None:
-    """Make functions of the layers above methods of Tensor: the one sanctioned cycle of the layers, closed here."""
+    """Make functions of the layers above methods of Tensor. This closes the one cycle that the layers allow."""
     for name, function in methods.items():
         setattr(Tensor, name, function)

@@ -4,7 +4,7 @@
 Classes named in tools/native_sources.py become extension types where pullback is compiled: their annotated attributes
 are then fields of a C struct. So they are declared with a type and a default, set on instances only, and not overridden
 by a subclass at class level; an instance is made by `new(cls)`, which serves both forms (in compiled operations it is
-`TensorBase.__new__(cls)`, which Cython knows; elsewhere native/tensors.c takes half of that one's time). Python classes
+`TensorBase.__new__(cls)`, which Cython knows; elsewhere native/tensors.c takes half the time of that). Python classes
 derived from them stay open: users set attributes on tensors, and on the `ctx` of their Functions.
 """
 
@@ -49,6 +49,6 @@ STATE = ("_array", "_requires_grad", "_edge", "_counter", "_grad", "_accumulator
 
 
 def copy_state(source: TensorBase, target: TensorBase) -> None:
-    """Put `target` at the place of `source`: the same memory, the same history."""
+    """Give `target` the state of `source`: the same memory, the same history."""
     for name in STATE:
         setattr(target, name, getattr(source, name))

@@ -61,14 +61,14 @@ def attributes_of(tensor: Any) -> dict[str, Any]:
 
 
 def set_attributes(tensor: Any, attributes: dict[str, Any]) -> None:
-    """Let these be all that users have set on a tensor."""
+    """Replace all that users have set on a tensor."""
     present = attributes_of(tensor)
     present.clear()
     present.update(attributes)
 
 
 shown_attributes = property(attributes_of, set_attributes)
-"""What stands for `__dict__` in Tensor."""
+"""The property that replaces `__dict__` in Tensor."""
 
 
 def show_user_attributes(cls: type) -> None:

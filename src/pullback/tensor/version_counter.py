@@ -2,7 +2,7 @@
 
 # Note [Lazy version counters]
 Most tensors are never modified and never viewed, so `_counter` is None until one of these happens; None means version
-0, shared with nobody. What saves a tensor keeps the tensor itself (so it sees a counter made later) or makes the
+0, shared with nobody. Code that saves a tensor keeps the tensor itself (so it sees a counter made later) or makes the
 counter at once.
 """
 
@@ -64,7 +64,7 @@ class DetachedVersion(VersionCounter):
 
 
 def count_write_slowly(counter: VersionCounter) -> None:
-    """`count_write` in Python, for where it was not built and for the counters of derived classes."""
+    """Count a write in Python: where `count_write` was not built, and for counters of derived classes."""
     counter.value += 1
     counter.lines = note_write(counter.lines)
 
@@ -79,7 +79,7 @@ count_write: Callable[[VersionCounter], None] = _bound_count_write() or count_wr
 
 
 class InferenceVersion(VersionCounter):
-    """The counter of inference tensors, which have no version: reading it is how one would be saved for backward."""
+    """The counter of inference tensors, which have no version. Reading it raises: that would save one for backward."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class InferenceVersion(VersionCounter):
         return f" It was made in inference mode at {self.lines[0].describe()}." if self.lines else ""
 
     def count_write(self) -> None:
-        """Nothing is counted: who may write here is nobody that backward depends on."""
+        """Count nothing: backward does not depend on what may be written here."""
 
 
 class InferenceAliasVersion(InferenceVersion):
