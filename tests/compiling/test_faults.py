@@ -188,22 +188,16 @@ def test_interrupt_while_a_call_waits_for_the_compiler(folder: Path, monkeypatch
         time.sleep(0.2)
         return addresses(texts)
 
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(library.library, "addresses", interrupt)
-            patch.setattr(backend, "PATIENCE", 60.0)
-            with pytest.raises(KeyboardInterrupt):
-                compiled(pullback.ones(2, 2))
-    finally:
-        signal.signal(signal.SIGINT, former)
+    with monkeypatch.context() as patch:
+        patch.setattr(library.library, "addresses", interrupt)
+        patch.setattr(backend, "PATIENCE", 60.0)
+        with pytest.raises(KeyboardInterrupt):
+            compiled(pullback.ones(2, 2))
     assert_goes_on(layer, compiled, CALLS - 2)
 
 
 _CHILD = """
-import signal
 from pullback.compiling.library import Library
-signal.signal(signal.SIGINT, signal.default_int_handler)
 import threading, time
 found = []
 thread = threading.Thread(target=lambda: found.extend(Library().addresses(["void NAME(void) {}"])))

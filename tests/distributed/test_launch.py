@@ -149,9 +149,8 @@ def test_an_interrupt_ends_all_and_leaves_nothing_behind(from_terminal: bool, tm
     script.write_text(BEGIN + "print(os.getpid(), flush=True)\ntime.sleep(200)")
     command = [sys.executable, "-m", "pullback", "launch", "-n", "2", str(script)]
     process = subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
-    )  # fmt: skip
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert process.stdout is not None
     ranks = [int(process.stdout.readline()) for _ in range(2)]
     shared = {found for rank in ranks for found in re.findall(r"/dev/shm/.*", Path(f"/proc/{rank}/maps").read_text())}
