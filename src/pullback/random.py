@@ -55,7 +55,17 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator, as a tensor of bytes."""
+    """The state of the default generator, as a tensor of bytes.
+
+    `set_rng_state` of it makes the same numbers come again.
+
+    >>> import pullback
+    >>> state = pullback.get_rng_state()
+    >>> first = pullback.rand(3)
+    >>> pullback.set_rng_state(state)
+    >>> bool((pullback.rand(3) == first).all())
+    True
+    """
     return default_generator.get_state()
 
 

@@ -45,7 +45,14 @@ def asarray(
     obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None,
     requires_grad: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of `obj`; shares memory unless `copy` is True or the dtype changes."""
+    """A tensor of `obj`; shares memory unless `copy` is True or the dtype changes.
+
+    `obj` is a tensor, a NumPy array, an object with DLPack or a buffer, a number, or nested sequences of numbers (copied).
+
+    >>> import pullback
+    >>> pullback.asarray([1, 2], dtype=pullback.float32)
+    tensor([1., 2.])
+    """
     usable_device(device)
     if isinstance(obj, Tensor):
         return _as_array_of_tensor(obj, dtype, copy, requires_grad)
@@ -125,7 +132,14 @@ def from_numpy(ndarray: Any, /) -> Tensor:
 
 @declare(found="torch")
 def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A one-dimensional tensor on the memory of a Python buffer."""
+    """A one-dimensional tensor on the memory of a Python buffer.
+
+    `count` elements (-1: all there are) from the byte `offset` on. Writes to one show in the other.
+
+    >>> import pullback
+    >>> pullback.frombuffer(bytearray([1, 2, 3]), dtype=pullback.uint8, offset=1)
+    tensor([2, 3], dtype=pullback.uint8)
+    """
     try:
         memory = memoryview(buffer)
     except TypeError:
@@ -179,7 +193,15 @@ def from_file(
 
 @declare(found="torch")
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of an object that speaks DLPack, or of its capsule."""
+    """A tensor on the memory of an object that speaks DLPack, or of its capsule.
+
+    Nothing is copied unless `copy` is True: writes to one show in the other.
+
+    >>> import pullback
+    >>> import numpy
+    >>> pullback.from_dlpack(numpy.arange(3))
+    tensor([0, 1, 2])
+    """
     usable_device(device)
     array = import_dlpack(ext_tensor)
     return wrap(array_module.copy_array(array) if copy else array)

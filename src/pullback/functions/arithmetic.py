@@ -72,7 +72,14 @@ def reflected_div(input: Tensor, other: Any) -> Any:
 
 @declare(found="torch and method")
 def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Divide and round down."""
+    """Divide and round down.
+
+    Both are broadcast together; one may be a number. y = floor(input / other), also below zero. No gradient flows.
+
+    >>> import pullback
+    >>> pullback.floor_divide(pullback.tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """
     return G.floor_divide(number_beside(input, other), other, out=out)
 
 

@@ -16,19 +16,40 @@ reflected_xor = declare(found="")(G.bitwise_xor)
 
 @declare(found="torch and method")
 def bitwise_and(input: Any, other: Any, *, out: Any = None) -> Any:
-    """And of the bits."""
+    """And of the bits.
+
+    Of integers or bools, broadcast together; one of the two may be a number.
+
+    >>> import pullback
+    >>> pullback.bitwise_and(pullback.tensor([6, 5]), 3)
+    tensor([2, 1])
+    """
     return G.bitwise_and(number_beside(input, other), other, out=out)
 
 
 @declare(found="torch and method")
 def bitwise_or(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Or of the bits."""
+    """Or of the bits.
+
+    Of integers or bools, broadcast together; one of the two may be a number.
+
+    >>> import pullback
+    >>> pullback.bitwise_or(pullback.tensor([6, 5]), 3)
+    tensor([7, 7])
+    """
     return G.bitwise_or(number_beside(input, other), other, out=out)
 
 
 @declare(found="torch and method")
 def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Exclusive or of the bits."""
+    """Exclusive or of the bits.
+
+    Of integers or bools, broadcast together; one of the two may be a number.
+
+    >>> import pullback
+    >>> pullback.bitwise_xor(pullback.tensor([6, 5]), 3)
+    tensor([5, 6])
+    """
     return G.bitwise_xor(number_beside(input, other), other, out=out)
 
 

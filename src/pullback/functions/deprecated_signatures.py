@@ -97,7 +97,14 @@ def method_sub_(input: Tensor, other: Any, *rest: Any, alpha: Any = _ONE) -> Any
 
 @declare(bare=True)
 def method_addcmul(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1, out: Any = None) -> Any:
-    """Add `value` times the product of two tensors."""
+    """Add `value` times the product of two tensors.
+
+    The three are broadcast together. y = input + value * tensor1 * tensor2.
+
+    >>> import pullback
+    >>> pullback.addcmul(pullback.ones(2), pullback.tensor([1.0, 2.0]), pullback.tensor([3.0, 4.0]), value=0.5)
+    tensor([2.5000, 5.0000])
+    """
     if rest:
         if any_foreign((tensor1, tensor2, *rest)):
             return ask_about(_METHODS.addcmul, input, tensor1, tensor2, *rest)
@@ -120,7 +127,14 @@ def method_addcmul_(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value
 
 @declare(bare=True)
 def method_addcdiv(input: Tensor, tensor1: Any, tensor2: Any, *rest: Any, value: Any = 1, out: Any = None) -> Any:
-    """Add `value` times the quotient of two tensors."""
+    """Add `value` times the quotient of two tensors.
+
+    The three are broadcast together. y = input + value * tensor1 / tensor2.
+
+    >>> import pullback
+    >>> pullback.addcdiv(pullback.ones(2), pullback.tensor([1.0, 2.0]), pullback.tensor([4.0, 4.0]), value=2)
+    tensor([1.5000, 2.0000])
+    """
     if rest:
         if any_foreign((tensor1, tensor2, *rest)):
             return ask_about(_METHODS.addcdiv, input, tensor1, tensor2, *rest)

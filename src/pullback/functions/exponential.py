@@ -91,7 +91,14 @@ def _double_precision(*values: Any) -> dtype:
     found="torch and method",
 )
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
-    """Raise to a power in double precision."""
+    """Raise to a power in double precision.
+
+    Both are broadcast together; one may be a number. The result is float64, or complex128 for complex arguments.
+
+    >>> import pullback
+    >>> pullback.float_power(pullback.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=pullback.float64)
+    """
     wide = _double_precision(input, exponent)
     first, second = [convert(value, wide) if isinstance(value, Tensor) and value.dtype is not wide else value
                      for value in (input, exponent)]  # fmt: skip

@@ -87,7 +87,14 @@ def _overload(name: str, dim: Any, other: Any, axis: Any) -> tuple[Any, Any]:
 def aminmax(
     input: Tensor, *, dim: Any = None, keepdim: bool = False, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
-    """The smallest and the largest element."""
+    """The smallest and the largest element.
+
+    Over all elements, or along `dim`, which stays with size 1 if `keepdim`. Gives a pair with the names `min` and `max`.
+
+    >>> import pullback
+    >>> pullback.aminmax(pullback.tensor([[3, 1], [2, 5]]), dim=1).max
+    tensor([3, 5])
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     return named_results("aminmax", G.aminmax, input, dim=dim, keepdim=keepdim, out=out)

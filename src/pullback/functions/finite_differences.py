@@ -86,7 +86,15 @@ trapz = trapezoid
 
 @declare(found="torch")
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1, axis: Any = None) -> Any:
-    """The running integral along `dim` by the trapezoidal rule."""
+    """The running integral along `dim` by the trapezoidal rule.
+
+    `x` are the positions of the values, `dx` their distance (1 if neither is given); `dim` is shorter by one.
+    y[i] = sum over k <= i of (x[k + 1] - x[k]) * (y[k] + y[k + 1]) / 2.
+
+    >>> import pullback
+    >>> pullback.cumulative_trapezoid(pullback.tensor([1.0, 3.0, 5.0]))
+    tensor([2., 6.])
+    """
     dim = dim if axis is None else axis
     _require_dim(y)
     _refuse_bools("cumulative_trapezoid", y, x)

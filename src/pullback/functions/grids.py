@@ -132,7 +132,17 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @declare(written_in="functional", found="torch")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Every combination of one element of each vector, a row for each."""
+    """Every combination of one element of each vector, a row for each.
+
+    For vectors of n and m elements the result has the shape (n * m, 2); the last vector changes fastest.
+
+    >>> import pullback
+    >>> pullback.cartesian_prod(pullback.tensor([1, 2]), pullback.tensor([8, 9]))
+    tensor([[1, 8],
+            [1, 9],
+            [2, 8],
+            [2, 9]])
+    """
     for tensor in tensors:
         if tensor._array.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._array.shape)}")
@@ -144,7 +154,16 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @declare(found="torch")
 @interceptable
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every combination of `r` elements of a vector, a row for each."""
+    """Every combination of `r` elements of a vector, a row for each.
+
+    In the order of `itertools.combinations`, or of `combinations_with_replacement`; the shape is (number of them, r).
+
+    >>> import pullback
+    >>> pullback.combinations(pullback.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
     if input._array.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._array.shape)}")
     if r < 0:
@@ -203,13 +222,29 @@ row_stack = vstack
 
 @declare(found="torch")
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors behind each other, along the third dimension."""
+    """The tensors behind each other, along the third dimension.
+
+    `tensors` is a sequence; each is made three-dimensional as by `atleast_3d` and joined along dimension 2.
+
+    >>> import pullback
+    >>> pullback.dstack((pullback.tensor([1, 2]), pullback.tensor([3, 4])))
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return cat(_given("dstack", atleast_3d(tensors)), 2, out=out)
 
 
 @declare(found="torch")
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
-    """Vectors as columns, matrices side by side."""
+    """Vectors as columns, matrices side by side.
+
+    `tensors` is a sequence; a vector of n elements becomes a column (n, 1), and all are joined along dimension 1.
+
+    >>> import pullback
+    >>> pullback.column_stack((pullback.tensor([1, 2]), pullback.tensor([3, 4])))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     given = as_tensor_list("column_stack", "tensors", 1, tensors)
     return cat([G.reshape(t, (t._array.size, 1)) if t._array.ndim <= 1 else t for t in given], 1, out=out)
 
@@ -223,13 +258,27 @@ def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
 
 @declare(written_in="functional", found="torch")
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with at least one dimension."""
+    """Tensors with at least one dimension.
+
+    Gives one tensor for one argument, otherwise a tuple. Only a tensor without dimensions changes: () becomes (1,).
+
+    >>> import pullback
+    >>> pullback.atleast_1d(pullback.tensor(3))
+    tensor([3])
+    """
     return _each(lambda t: t if t._array.ndim else G.reshape(t, (1,)), tensors)
 
 
 @declare(written_in="functional", found="torch")
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with at least two dimensions, new ones in front."""
+    """Tensors with at least two dimensions, new ones in front.
+
+    Gives one tensor for one argument, otherwise a tuple. The shape (n,) becomes (1, n).
+
+    >>> import pullback
+    >>> pullback.atleast_2d(pullback.arange(3)).shape
+    pullback.Size([1, 3])
+    """
     return _each(_atleast_2d, tensors)
 
 
@@ -241,7 +290,14 @@ def _atleast_2d(tensor: Tensor) -> Tensor:
 
 @declare(written_in="functional", found="torch")
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with at least three dimensions; a vector lies along the second, a matrix along the first two."""
+    """Tensors with at least three dimensions; a vector lies along the second, a matrix along the first two.
+
+    Gives one tensor for one argument, otherwise a tuple. (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1).
+
+    >>> import pullback
+    >>> pullback.atleast_3d(pullback.arange(3)).shape
+    pullback.Size([1, 3, 1])
+    """
     return _each(_atleast_3d, tensors)
 
 
@@ -261,7 +317,14 @@ def _named(*given: Any) -> Any:
 
 @declare(found="torch and method")
 def hsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
-    """Views side by side: split along columns, vectors along their length."""
+    """Views side by side: split along columns, vectors along their length.
+
+    A number says into how many parts; a list says at which places. As `tensor_split` along dimension 1, or 0 of a vector.
+
+    >>> import pullback
+    >>> pullback.hsplit(pullback.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
     if input._array.ndim < 1:
         raise RuntimeError(
             "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!"
@@ -273,7 +336,14 @@ def hsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = Non
 
 @declare(found="torch and method")
 def vsplit(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
-    """Views below each other."""
+    """Views below each other.
+
+    A number says into how many parts; a list says at which rows. As `tensor_split` along dimension 0.
+
+    >>> import pullback
+    >>> pullback.vsplit(pullback.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
     if input._array.ndim < 2:
         raise RuntimeError(
             f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {input._array.ndim} "

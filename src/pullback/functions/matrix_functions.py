@@ -51,7 +51,14 @@ def slogdet(input: Tensor) -> Any:
 @structured("matrices")
 @interceptable
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant: nan if it is negative, -inf if it is zero."""
+    """The logarithm of the determinant: nan if it is negative, -inf if it is zero.
+
+    For square matrices (..., n, n) the result has the shape (...).
+
+    >>> import pullback
+    >>> pullback.logdet(2 * pullback.eye(2))
+    tensor(1.3863)
+    """
     check_logdet(input._array)
     sign, logarithm = G.linalg_slogdet(input)
     if input._array.dtype.kind == "c":
@@ -123,7 +130,14 @@ def linalg_pinv(
 @taken_whole
 @declare(autocast="float32", found="torch and method")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """As `linalg.pinv`, with another default."""
+    """As `linalg.pinv`, with another default.
+
+    Of matrices (..., n, m), in the shape (..., m, n); singular values up to `rcond` times the largest count as zero.
+
+    >>> import pullback
+    >>> pullback.pinverse(pullback.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
     return linalg_pinv(input, rcond)
 
 
@@ -155,7 +169,15 @@ def linalg_matrix_rank(
 
 @declare(found="torch and method")
 def matrix_exp(input: Tensor) -> Tensor:
-    """The matrix exponential."""
+    """The matrix exponential.
+
+    Of square matrices (..., n, n), each by itself. y = I + A + A @ A / 2 + A @ A @ A / 6 + ...
+
+    >>> import pullback
+    >>> pullback.matrix_exp(pullback.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return G.linalg_matrix_exp(input)
 
 
@@ -176,7 +198,15 @@ def linalg_matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
 
 @declare(found="torch and method")
 def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
-    """As `linalg.matrix_power`."""
+    """As `linalg.matrix_power`.
+
+    Of square matrices (..., n, n): the product of `n` of them; n = 0 gives the identity, n < 0 powers of the inverse.
+
+    >>> import pullback
+    >>> pullback.matrix_power(pullback.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return linalg_matrix_power(input, n, out=out)
 
 

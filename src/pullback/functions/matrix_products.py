@@ -144,7 +144,15 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
 
 @declare(out_dtype="for_tensordot", product=0, found="torch and method")
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of products over the last dimensions of both."""
+    """The sum of products over the last dimensions of both.
+
+    The last sizes agree; the result has all other dimensions, those of `input` first.
+    y[..., i, ..., j] = sum over k of input[..., i, k] * other[..., j, k].
+
+    >>> import pullback
+    >>> pullback.inner(pullback.tensor([1, 2, 3]), pullback.tensor([1, 0, 2]))
+    tensor(7)
+    """
     if input._array.ndim == 0 or other._array.ndim == 0:
         result = G.mul(input, other)
     else:

@@ -58,7 +58,14 @@ def nanquantile(
     axis: Any = None,
     keepdims: Any = None,
 ) -> Any:
-    """The quantiles of the elements that are numbers."""
+    """The quantiles of the elements that are numbers.
+
+    `q`, a number or a vector of numbers in [0, 1], says which; the rest is as for `quantile`. nan where all are nan.
+
+    >>> import pullback
+    >>> pullback.nanquantile(pullback.tensor([1.0, float("nan"), 3.0]), 0.5)
+    tensor(2.)
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, ignore_nan=True)

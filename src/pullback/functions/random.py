@@ -224,7 +224,14 @@ def randn_like(input: Tensor, **options: Any) -> Tensor:
 @overridable
 @declare(without_gradient=True, found="torch")
 def randint_like(input: Tensor, *bounds: Any, **options: Any) -> Tensor:
-    """Integers from [low, high) in the shape and dtype of `input`."""
+    """Integers from [low, high) in the shape and dtype of `input`.
+
+    Called with (input, high) or (input, low, high); `low` is 0 if not given.
+
+    >>> import pullback
+    >>> pullback.randint_like(pullback.zeros(2, 3), 10).shape
+    pullback.Size([2, 3])
+    """
     low = options.pop("low", 0)
     high = options.pop("high", None)
     low, high = (low, bounds[0]) if len(bounds) == 1 else bounds if bounds else (low, high)
@@ -323,7 +330,14 @@ def multinomial(
 @draws("parameters")
 @interceptable
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rates in `input`."""
+    """Poisson numbers with the rates in `input`.
+
+    In the shape and dtype of `input`, whose elements are not negative; their gradient is zero.
+
+    >>> import pullback
+    >>> pullback.poisson(pullback.zeros(2))
+    tensor([0., 0.])
+    """
     result = new_tensor(draw.poisson(input._array, generator))
     if input._requires_grad and (not process.changed or switches.records):
         attach_zero_node(result, "PoissonBackward0", (input,))

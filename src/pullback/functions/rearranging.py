@@ -42,7 +42,15 @@ def method_flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
 
 @declare(found="torch and method")
 def fliplr(input: Tensor) -> Tensor:
-    """A copy with the columns reversed."""
+    """A copy with the columns reversed.
+
+    As `flip` along dimension 1; needs two dimensions or more.
+
+    >>> import pullback
+    >>> pullback.fliplr(pullback.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return G.flip(input, (1,))
@@ -50,7 +58,15 @@ def fliplr(input: Tensor) -> Tensor:
 
 @declare(found="torch and method")
 def flipud(input: Tensor) -> Tensor:
-    """A copy with the rows reversed."""
+    """A copy with the rows reversed.
+
+    As `flip` along dimension 0; needs one dimension or more.
+
+    >>> import pullback
+    >>> pullback.flipud(pullback.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return G.flip(input, (0,))
@@ -80,7 +96,15 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 @declare(found="torch and method")
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """A copy turned by quarters in the plane of two dimensions."""
+    """A copy turned by quarters in the plane of two dimensions.
+
+    `k` quarters from the first of `dims` towards the second; negative `k` turns back.
+
+    >>> import pullback
+    >>> pullback.rot90(pullback.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     plane = sizes((dims,), "rot90", "dims")
     ndim = input._array.ndim
     if len(plane) != 2:
@@ -230,7 +254,16 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
 
 @declare(found="torch and method")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements on its diagonal."""
+    """A matrix with all elements on its diagonal.
+
+    `input` of n elements, flattened, gives a square matrix of n + |offset| rows; `offset` > 0 is above the diagonal.
+
+    >>> import pullback
+    >>> pullback.diagflat(pullback.tensor([1, 2]), 1)
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
+    """
     return G.diag_embed(G.reshape(input, (-1,)), offset, 0, 1)
 
 
@@ -256,7 +289,16 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor
 
 @declare(found="torch")
 def block_diag(*tensors: Any) -> Tensor:
-    """A matrix with the given matrices along its diagonal and zeros elsewhere."""
+    """A matrix with the given matrices along its diagonal and zeros elsewhere.
+
+    Numbers and vectors count as matrices of one row. The shape is the sum of all rows by the sum of all columns.
+
+    >>> import pullback
+    >>> pullback.block_diag(pullback.tensor([[1, 2]]), pullback.tensor([[3], [4]]))
+    tensor([[1, 2, 0],
+            [0, 0, 3],
+            [0, 0, 4]])
+    """
     given = tensors or (_empty_row(),)
     for position, tensor in enumerate(given):
         if not isinstance(tensor, Tensor):

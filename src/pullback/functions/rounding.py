@@ -30,7 +30,14 @@ def round_(input: Tensor, *, decimals: int = 0) -> Any:
 
 @declare(found="torch and method")
 def frexp(input: Tensor, *, out: Any = None) -> Any:
-    """Mantissas in [0.5, 1) and exponents of 2 that make up `input`."""
+    """Mantissas in [0.5, 1) and exponents of 2 that make up `input`.
+
+    A pair with the names `mantissa` and `exponent` (int32). input = mantissa * 2 ** exponent; of 0 both are 0.
+
+    >>> import pullback
+    >>> pullback.frexp(pullback.tensor([6.0, 0.25])).exponent
+    tensor([ 3, -1], dtype=pullback.int32)
+    """
     if not input.dtype.is_floating_point:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     result = tuple(G.frexp(input))

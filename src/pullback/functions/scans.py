@@ -59,7 +59,14 @@ def cummax(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None)
 
 @declare(found="torch and method")
 def cummin(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Any:
-    """The smallest element up to each along `dim`, and its index."""
+    """The smallest element up to each along `dim`, and its index.
+
+    Both results have the shape of `input`; of equal elements the last counts. y[i] = min of x[0], ..., x[i].
+
+    >>> import pullback
+    >>> pullback.cummin(pullback.tensor([3, 1, 2]), 0).values
+    tensor([3, 1, 1])
+    """
     if dim is None:
         dim = the_dim("cummin", axis)
     return named_results("cummin", G.cummin, input, dim, out=out)

@@ -146,7 +146,15 @@ def scatter_(
 
 @declare(found="torch and method")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """A copy with one value at positions of a dimension."""
+    """A copy with one value at positions of a dimension.
+
+    `index` is a vector of positions along `dim`. y[index[k], ...] = value.
+
+    >>> import pullback
+    >>> pullback.index_fill(pullback.zeros(2, 3), 1, pullback.tensor([0, 2]), 1.0)
+    tensor([[1., 0., 1.],
+            [1., 0., 1.]])
+    """
     if isinstance(value, TensorBase):
         return G.index_fill_tensor(input, dim, index, value)
     return G.index_fill(input, dim, index, value)
@@ -160,7 +168,15 @@ def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @declare(found="torch and method")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with `values` written, or added, at the positions that `indices` give."""
+    """A copy with `values` written, or added, at the positions that `indices` give.
+
+    `indices` is a tuple of integer tensors, broadcast together, one for each dimension.
+    y[indices] = values, or y[indices] += values if `accumulate`.
+
+    >>> import pullback
+    >>> pullback.index_put(pullback.zeros(3), (pullback.tensor([0, 0]),), pullback.tensor([1.0, 2.0]), accumulate=True)
+    tensor([3., 0., 0.])
+    """
     part, positions, dims = _positions_of(input, indices)
     _check_values(part, positions, values)
     return G.index_put(part, positions, dims, values, accumulate)

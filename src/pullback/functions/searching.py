@@ -44,7 +44,15 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
 @declare(found="torch and method")
 @interceptable
 def argwhere(input: Tensor) -> Tensor:
-    """The positions of the elements that are not zero, a row for each."""
+    """The positions of the elements that are not zero, a row for each.
+
+    For an input of d dimensions with n such elements the result has the shape (n, d), in int64.
+
+    >>> import pullback
+    >>> pullback.argwhere(pullback.tensor([[0, 7], [8, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
     return G.nonzero(input)
 
 
@@ -182,7 +190,14 @@ def isin(
     elements: Any = None, test_elements: Any = None, *, assume_unique: bool = False, invert: bool = False,
     out: Any = None, element: Any = None, test_element: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Whether each element is among the test elements."""
+    """Whether each element is among the test elements.
+
+    A tensor of bools in the shape of `elements`; `invert` gives the opposite. One of the two may be a number.
+
+    >>> import pullback
+    >>> pullback.isin(pullback.tensor([1, 2, 3]), pullback.tensor([2, 9]))
+    tensor([False,  True, False])
+    """
     elements = element if elements is None else elements
     test_elements = test_element if test_elements is None else test_elements
     elements, test_elements = [plain_number(v) if is_number(v) else v for v in (elements, test_elements)]
@@ -225,7 +240,15 @@ def histogram(
     density: bool = False,
     out: Any = None,
 ) -> Any:
-    """How many elements lie in each interval, and the edges of the intervals."""
+    """How many elements lie in each interval, and the edges of the intervals.
+
+    `bins` is a number of intervals of equal width over `range` (of the elements, if not given), or their edges in order.
+    `weight` counts elements by more than 1 each; with `density` the integral is 1. Gives a pair named `hist`, `bin_edges`.
+
+    >>> import pullback
+    >>> pullback.histogram(pullback.tensor([0.0, 1.0, 1.5, 4.0]), bins=2).hist
+    tensor([3., 1.])
+    """
     given: Any = bins._array if isinstance(bins, TensorBase) else as_int(bins)
     weights = None if weight is None else weight._array
     hist, edges = histograms.histogramdd(input._array.reshape(-1, 1), [given], range, weights, density)

@@ -160,7 +160,14 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @declare(found="torch and method")
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension."""
+    """All elements in one dimension.
+
+    A view where the memory is in that order, otherwise a copy.
+
+    >>> import pullback
+    >>> pullback.ravel(pullback.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return G.reshape(contiguous(input), (-1,)) if input._array.size else G.reshape(input, (0,))
 
 
@@ -538,7 +545,16 @@ def _check_expandable(src: Tensor, input: Tensor) -> None:
 
 @declare(complex32=True, without_gradient=True, moves=True, structure="elementwise", found="torch")
 def detach(input: Tensor) -> Tensor:
-    """An alias without history."""
+    """An alias without history.
+
+    It shares memory with `input` and does not require grad: gradients stop here. Writes to one show in the other.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> (x * x.detach()).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
     return input.detach()
 
 

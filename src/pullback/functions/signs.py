@@ -12,7 +12,14 @@ from pullback.tensor.tensor import Tensor, TensorBase
 
 @declare(found="torch and method")
 def copysign(input: Tensor, other: Any, *, out: Any = None) -> Any:
-    """The magnitude of `input` with the sign of `other`, a tensor or a number."""
+    """The magnitude of `input` with the sign of `other`, a tensor or a number.
+
+    Both are broadcast together; a negative zero counts as negative. y = |input| * (-1 if other is negative else 1).
+
+    >>> import pullback
+    >>> pullback.copysign(pullback.tensor([1.0, -2.0]), pullback.tensor([-0.0, 3.0]))
+    tensor([-1.,  2.])
+    """
     return (G.copysign if isinstance(other, TensorBase) else G.copysign_scalar)(input, other, out=out)
 
 
@@ -24,7 +31,14 @@ def copysign_(input: Tensor, other: Any) -> Any:
 
 @declare(found="torch and method")
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
-    """0 below zero, 1 above, `values` at zero."""
+    """0 below zero, 1 above, `values` at zero.
+
+    Both are broadcast together and have one dtype. The step function, with its value at the step for you to choose.
+
+    >>> import pullback
+    >>> pullback.heaviside(pullback.tensor([-2.0, 0.0, 3.0]), pullback.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     if not (isinstance(input, Tensor) and isinstance(values, Tensor)):
         return G.heaviside(input, values, out=out)
     if input.dtype.is_complex or values.dtype.is_complex:

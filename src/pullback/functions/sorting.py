@@ -54,7 +54,14 @@ def argsort(
 
 @declare(found="torch and method")
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
-    """The elements in order along the first dimension."""
+    """The elements in order along the first dimension.
+
+    As `sort(dim=0)`, without the indices; needs one dimension or more.
+
+    >>> import pullback
+    >>> pullback.msort(pullback.tensor([3, 1, 2]))
+    tensor([1, 2, 3])
+    """
     values: Tensor = G.sort(input, 0)[0]
     return values if out is None else G.clone(values, out=out)
 
@@ -127,7 +134,14 @@ def median(
 def nanmedian(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Any:
-    """The lower of the middle elements that are numbers; along `dim` with its index."""
+    """The lower of the middle elements that are numbers; along `dim` with its index.
+
+    Over all elements, or a pair of `values` and `indices` along `dim`, which stays with size 1 if `keepdim`.
+
+    >>> import pullback
+    >>> pullback.nanmedian(pullback.tensor([3.0, float("nan"), 1.0]))
+    tensor(1.)
+    """
     dim = dim if axis is None else axis
     keepdim = keepdim if keepdims is None else keepdims
     if dim is None:

@@ -32,7 +32,14 @@ def result_type(
 
 @declare(found="torch")
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest dtype that both convert to without losing their category."""
+    """The smallest dtype that both convert to without losing their category.
+
+    What an operation on tensors of both, neither of them without dimensions, computes in.
+
+    >>> import pullback
+    >>> pullback.promote_types(pullback.int64, pullback.float16)
+    pullback.float16
+    """
     _check_dtypes("promote_types", type1=type1, type2=type2)
     return from_numpy_dtype(promote_dtypes(type1.numpy_dtype, type2.numpy_dtype))
 

@@ -210,13 +210,27 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
 
 @by_element
 def gcd(input: Array, other: Array) -> Array:
-    """The greatest common divisor of integers."""
+    """The greatest common divisor of integers.
+
+    Both are broadcast together. gcd(0, n) = |n|.
+
+    >>> import pullback
+    >>> pullback.gcd(pullback.tensor([12, 7]), pullback.tensor([18, 21]))
+    tensor([6, 7])
+    """
     return np.gcd(input, other)
 
 
 @by_element
 def lcm(input: Array, other: Array) -> Array:
-    """The least common multiple of integers, never negative."""
+    """The least common multiple of integers, never negative.
+
+    Both are broadcast together. |input * other| / gcd(input, other), and 0 where one is 0.
+
+    >>> import pullback
+    >>> pullback.lcm(pullback.tensor([4, 0]), pullback.tensor([6, 5]))
+    tensor([12,  0])
+    """
     return np.abs(np.lcm(input, other))
 
 

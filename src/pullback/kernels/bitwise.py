@@ -77,5 +77,12 @@ def logical_or(input: Array, other: Array) -> Array:
 
 @by_element
 def logical_xor(input: Array, other: Array) -> Array:
-    """Whether exactly one of the elements is non-zero."""
+    """Whether exactly one of the elements is non-zero.
+
+    Both are broadcast together; a tensor of bools.
+
+    >>> import pullback
+    >>> pullback.logical_xor(pullback.tensor([0, 2, 3]), pullback.tensor([1, 0, 1]))
+    tensor([ True,  True, False])
+    """
     return np.logical_xor(input, other)

@@ -35,14 +35,28 @@ def minimum(input: Array, other: Array) -> Array:
 @native
 @checked
 def fmax(input: Array, other: Array) -> Array:
-    """The greater of two elements; a nan gives way to a number."""
+    """The greater of two elements; a nan gives way to a number.
+
+    Both are broadcast together. Unlike `maximum`, it gives nan only where both are nan.
+
+    >>> import pullback
+    >>> pullback.fmax(pullback.tensor([1.0, float("nan")]), pullback.tensor([0.0, 2.0]))
+    tensor([1., 2.])
+    """
     return np.fmax(input, other)
 
 
 @native
 @checked
 def fmin(input: Array, other: Array) -> Array:
-    """The smaller of two elements; a nan gives way to a number."""
+    """The smaller of two elements; a nan gives way to a number.
+
+    Both are broadcast together. Unlike `minimum`, it gives nan only where both are nan.
+
+    >>> import pullback
+    >>> pullback.fmin(pullback.tensor([1.0, float("nan")]), pullback.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
     return np.fmin(input, other)
 
 

@@ -116,19 +116,40 @@ def isfinite(input: Array) -> Array:
 
 @by_device
 def isposinf(input: Array) -> Array:
-    """Whether elements are positive infinity."""
+    """Whether elements are positive infinity.
+
+    A tensor of bools in the shape of `input`.
+
+    >>> import pullback
+    >>> pullback.isposinf(pullback.tensor([-float("inf"), 0.0, float("inf")]))
+    tensor([False, False,  True])
+    """
     return np.equal(input, np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
 
 
 @by_device
 def isneginf(input: Array) -> Array:
-    """Whether elements are negative infinity."""
+    """Whether elements are negative infinity.
+
+    A tensor of bools in the shape of `input`.
+
+    >>> import pullback
+    >>> pullback.isneginf(pullback.tensor([-float("inf"), 0.0, float("inf")]))
+    tensor([ True, False, False])
+    """
     return np.equal(input, -np.inf) if input.dtype.kind not in "biu" else np.zeros(input.shape, bool)
 
 
 @by_device
 def isreal(input: Array) -> Array:
-    """Whether elements have no imaginary part."""
+    """Whether elements have no imaginary part.
+
+    A tensor of bools in the shape of `input`; all True where the dtype is not complex.
+
+    >>> import pullback
+    >>> pullback.isreal(pullback.tensor([1 + 0j, 1 + 2j]))
+    tensor([ True, False])
+    """
     return np.equal(parts(input)[1], 0) if input.dtype.kind in "cW" else np.ones(input.shape, bool)
 
 

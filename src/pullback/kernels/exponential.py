@@ -160,7 +160,14 @@ def logaddexp(input: Array, other: Array) -> Array:
 
 @by_element
 def logaddexp2(input: Array, other: Array) -> Array:
-    """Compute log2(2**input + 2**other) without overflow."""
+    """Compute log2(2**input + 2**other) without overflow.
+
+    Both are broadcast together, of float dtypes.
+
+    >>> import pullback
+    >>> pullback.logaddexp2(pullback.tensor([3.0]), pullback.tensor([3.0]))
+    tensor([4.])
+    """
     return np.logaddexp2(input, other)
 
 

@@ -41,7 +41,14 @@ def sum_where(input: Array, mask: Array) -> Array:
 @by_device
 @checked
 def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
-    """A copy of `input` with the elements where `mask` is true taken, in order, from `source`."""
+    """A copy of `input` with the elements where `mask` is true taken, in order, from `source`.
+
+    `mask` is of bools and is broadcast with `input`; `source` has at least as many elements as it has True.
+
+    >>> import pullback
+    >>> pullback.masked_scatter(pullback.zeros(3), pullback.tensor([True, False, True]), pullback.tensor([7.0, 8.0]))
+    tensor([7., 0., 8.])
+    """
     shape = broadcast_shape(input.shape, mask.shape)
     chosen = np.broadcast_to(mask, shape)
     result = row_major_copy(np.broadcast_to(input, shape))
@@ -54,7 +61,15 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
 
 @by_device
 def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
-    """A copy of `input` with `src` at one position of a dimension."""
+    """A copy of `input` with `src` at one position of a dimension.
+
+    `src` has the shape of `input` without `dim`. y[:, index] = src for dim = 1; a gradient flows to both.
+
+    >>> import pullback
+    >>> pullback.select_scatter(pullback.zeros(2, 2), pullback.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
     result = copy_in_order(input)
     part = select_part(result, dim, index)
     part[...] = src
@@ -65,7 +80,14 @@ def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Array:
 def slice_scatter(
     input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Array:
-    """A copy of `input` with `src` in a slice of a dimension."""
+    """A copy of `input` with `src` in a slice of a dimension.
+
+    `src` has the shape of that slice. y[start:end:step] = src for dim = 0; a gradient flows to both.
+
+    >>> import pullback
+    >>> pullback.slice_scatter(pullback.zeros(4), pullback.ones(2), 0, 1, 3)
+    tensor([0., 1., 1., 0.])
+    """
     result = copy_in_order(input)
     part = result[(*[slice(None)] * dim, slice(start, end, step))]
     part[...] = src

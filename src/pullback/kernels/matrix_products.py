@@ -203,13 +203,29 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
 
 @by_device
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
-    """`beta * input + alpha * (mat @ vec)`."""
+    """`beta * input + alpha * (mat @ vec)`.
+
+    For `mat` of shape (n, m) and `vec` of shape (m,), `input` is broadcast to (n,). With `beta=0` its nans do not count.
+
+    >>> import pullback
+    >>> pullback.addmv(pullback.ones(2), pullback.tensor([[1.0, 2.0], [3.0, 4.0]]), pullback.ones(2), alpha=10)
+    tensor([31., 71.])
+    """
     return _blend(input, mv(mat, vec), beta, alpha)
 
 
 @by_device
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Array:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
+    """`beta * input + alpha * outer(vec1, vec2)`.
+
+    For vectors of n and m elements, `input` is broadcast to (n, m).
+    y[i, j] = beta * input[i, j] + alpha * vec1[i] * vec2[j].
+
+    >>> import pullback
+    >>> pullback.addr(pullback.zeros(2, 2), pullback.tensor([1.0, 2.0]), pullback.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     return _blend(input, outer(vec1, vec2), beta, alpha)
 
 

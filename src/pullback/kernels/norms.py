@@ -63,7 +63,14 @@ def norm_dim(input: Array, p: Scalar, dim: Dims, keepdim: bool = False) -> Array
 
 @by_device
 def dist(input: Array, other: Array, p: Scalar = 2) -> Array:
-    """The norm of the difference."""
+    """The norm of the difference.
+
+    Over all elements, after broadcasting. y = (sum of |input - other| ** p) ** (1 / p); `p` may be inf.
+
+    >>> import pullback
+    >>> pullback.dist(pullback.tensor([1.0, 2.0]), pullback.tensor([4.0, 6.0]))
+    tensor(5.)
+    """
     input, other = promote_for_subtraction(input, other)
     return linalg_vector_norm(np.asarray(input - other), p)
 
@@ -71,7 +78,15 @@ def dist(input: Array, other: Array, p: Scalar = 2) -> Array:
 @by_device
 @checked
 def renorm(input: Array, p: Scalar, dim: Dim, maxnorm: Scalar) -> Array:
-    """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
+    """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger.
+
+    Slices are those along dimension `dim`, and `p` is the order of their norm; the others stay as they are.
+
+    >>> import pullback
+    >>> pullback.renorm(pullback.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
     others = tuple(axis for axis in range(input.ndim) if axis != dim)
     norms = linalg_vector_norm(widened(input), p, others, True)
     factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), np.ones_like(norms)).astype(norms.dtype)

@@ -83,7 +83,14 @@ def frexp(input: Array) -> tuple[Array, Array]:
 
 @by_device
 def ldexp(input: Array, other: Array) -> Array:
-    """Compute input * 2**other."""
+    """Compute input * 2**other.
+
+    Both are broadcast together. It is the inverse of `frexp`.
+
+    >>> import pullback
+    >>> pullback.ldexp(pullback.tensor([0.75, 0.5]), pullback.tensor([3, -1]))
+    tensor([6.0000, 0.2500])
+    """
     return input * np.exp2(other)
 
 

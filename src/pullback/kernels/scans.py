@@ -106,7 +106,14 @@ def _complex_logcumsumexp(values: Array, dim: int) -> Array:
 @native
 @checked
 def logcumsumexp(input: Array, dim: Dim) -> Array:
-    """The logarithms of the running sums of exponentials along `dim`."""
+    """The logarithms of the running sums of exponentials along `dim`.
+
+    The result has the shape of `input`. y[i] = log(exp(x[0]) + ... + exp(x[i])), without overflow.
+
+    >>> import pullback
+    >>> pullback.logcumsumexp(pullback.zeros(3), 0)
+    tensor([0.0000, 0.6931, 1.0986])
+    """
     if input.ndim == 0 or input.size == 0:
         return np.array(input)
     values = widened(input)

@@ -149,7 +149,15 @@ def reduce_at(target: Array, places: Array, values: Array, reduce: str, include_
 def scatter_reduce(
     input: Array, dim: Dim, index: Array, src: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
-    """A copy of `input` with `src` reduced into it at positions."""
+    """A copy of `input` with `src` reduced into it at positions.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` what was there before does not count.
+    For dim = 0: y[index[i, j], j] = reduction of all src[i, j] that go there.
+
+    >>> import pullback
+    >>> pullback.scatter_reduce(pullback.zeros(2), 0, pullback.tensor([0, 1, 1]), pullback.tensor([1.0, 2.0, 3.0]), "sum")
+    tensor([1., 5.])
+    """
     places = _flat(input, dim, index)
     result = row_major_copy(input)
     if index.size:

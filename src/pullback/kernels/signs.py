@@ -59,7 +59,14 @@ def abs(input: Array) -> Array:
 
 @native
 def sgn(input: Array) -> Array:
-    """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
+    """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number.
+
+    Elementwise. y = x / |x|.
+
+    >>> import pullback
+    >>> pullback.sgn(pullback.tensor([3 + 4j, 0j]))
+    tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     if input.dtype.kind not in "cW":
         return sign(input)
     if input.dtype.kind == "W":

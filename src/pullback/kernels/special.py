@@ -42,7 +42,14 @@ def erf(input: Array) -> Array:
 
 @native
 def erfc(input: Array) -> Array:
-    """Compute 1 - erf(input), accurate where that is tiny."""
+    """Compute 1 - erf(input), accurate where that is tiny.
+
+    Elementwise. y = 2 / sqrt(pi) * the integral of exp(-t ** 2) from x to infinity.
+
+    >>> import pullback
+    >>> pullback.erfc(pullback.tensor([0.0, 10.0]))
+    tensor([1.0000e+00, 1.4013e-45])
+    """
     return _elementwise(_erfc, input)
 
 
@@ -54,7 +61,14 @@ def erfcx(input: Array) -> Array:
 
 @native
 def erfinv(input: Array) -> Array:
-    """Compute the inverse of erf; nan outside [-1, 1]."""
+    """Compute the inverse of erf; nan outside [-1, 1].
+
+    Elementwise: erf(erfinv(x)) = x; -1 and 1 give infinities.
+
+    >>> import pullback
+    >>> pullback.erfinv(pullback.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.4769,    inf])
+    """
     return _elementwise(_erfinv, input)
 
 
@@ -133,7 +147,14 @@ def expit(input: Array) -> Array:
 
 @by_device
 def logit(input: Array, eps: float | None = None) -> Array:
-    """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given."""
+    """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given.
+
+    Elementwise: the inverse of `sigmoid`. Outside [0, 1] the result is nan if no `eps` is given.
+
+    >>> import pullback
+    >>> pullback.logit(pullback.tensor([0.5, 0.0]), eps=0.25)
+    tensor([ 0.0000, -1.0986])
+    """
     if eps is None or eps < 0:
         return _elementwise(_logit, input)
     lower, upper = np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype)
@@ -142,7 +163,14 @@ def logit(input: Array, eps: float | None = None) -> Array:
 
 @native
 def exp2(input: Array) -> Array:
-    """Compute 2**input."""
+    """Compute 2**input.
+
+    Elementwise; integers give the default float dtype.
+
+    >>> import pullback
+    >>> pullback.exp2(pullback.tensor([0.0, 3.0]))
+    tensor([1., 8.])
+    """
     return _through_float64(np.exp2, input)
 
 

@@ -147,5 +147,12 @@ def deg2rad(input: Array) -> Array:
 @_in_float32
 @checked
 def rad2deg(input: Array) -> Array:
-    """Radians as degrees."""
+    """Radians as degrees.
+
+    Elementwise. y = x * 180 / pi.
+
+    >>> import pullback
+    >>> pullback.rad2deg(pullback.tensor([0.0, 1.5]))
+    tensor([ 0.0000, 85.9437])
+    """
     return input * (180 / np.pi)
