@@ -50,7 +50,15 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed that the default generator started from."""
+    """The seed that the default generator started from.
+
+    What `manual_seed` or `seed` set last.
+
+    >>> import pullback
+    >>> _ = pullback.manual_seed(7)
+    >>> pullback.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 

@@ -177,14 +177,30 @@ def _is_whole(value: Any) -> bool:
 @declare(found="torch")
 @told_to_modes
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
-    """The rows and columns of the elements of a lower triangle."""
+    """The rows and columns of the elements of a lower triangle.
+
+    Of a matrix with `row` rows and `col` columns, in the shape (2, n): i >= j - offset.
+
+    >>> import pullback
+    >>> pullback.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
     return _triangle("tril_indices", row, col, offset, dtype, options)
 
 
 @declare(found="torch")
 @told_to_modes
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, **options: Any) -> Tensor:
-    """The rows and columns of the elements of an upper triangle."""
+    """The rows and columns of the elements of an upper triangle.
+
+    Of a matrix with `row` rows and `col` columns, in the shape (2, n): j >= i + offset.
+
+    >>> import pullback
+    >>> pullback.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
     return _triangle("triu_indices", row, col, offset, dtype, options)
 
 

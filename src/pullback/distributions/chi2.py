@@ -12,7 +12,14 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """The sum of `df` squared standard normal variables: Gamma(df / 2, 1 / 2)."""
+    """The sum of `df` squared standard normal variables: Gamma(df / 2, 1 / 2).
+
+    The mean is `df`, a number or a tensor.
+
+    >>> import pullback
+    >>> pullback.distributions.Chi2(3.0).mean
+    tensor(3.)
+    """
 
     arg_constraints = {"df": constraints.positive}
     _event_dims_of_parameters = Gamma._event_dims_of_parameters

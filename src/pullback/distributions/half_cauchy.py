@@ -17,7 +17,14 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(TransformedDistribution):
-    """The absolute value of a Cauchy variable around zero."""
+    """The absolute value of a Cauchy variable around zero.
+
+    p(x) = 2 / (pi * scale * (1 + (x / scale) ** 2)) for x >= 0.
+
+    >>> import pullback
+    >>> pullback.distributions.HalfCauchy(1.0).cdf(pullback.tensor(1.0))
+    tensor(0.5000)
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative

@@ -16,7 +16,14 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """1 / x for a gamma variable x."""
+    """1 / x for a gamma variable x.
+
+    p(x) = rate ** a / gamma(a) * x ** (-a - 1) * exp(-rate / x), for a = concentration.
+
+    >>> import pullback
+    >>> pullback.distributions.InverseGamma(pullback.tensor([3.0]), pullback.tensor([4.0])).mean
+    tensor([2.])
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive

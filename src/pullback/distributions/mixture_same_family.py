@@ -17,7 +17,16 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """Components are the last batch dimension of one distribution; a categorical one says how often each is drawn."""
+    """Components are the last batch dimension of one distribution; a categorical one says how often each is drawn.
+
+    p(x) = the sum over k of p(k) * p(x | k); the component is not differentiated.
+
+    >>> import pullback
+    >>> from pullback.distributions import Categorical, MixtureSameFamily, Normal
+    >>> parts = Normal(pullback.tensor([0.0, 4.0]), pullback.ones(2))
+    >>> MixtureSameFamily(Categorical(pullback.tensor([0.5, 0.5])), parts).mean
+    tensor(2.)
+    """
 
     arg_constraints: Any = {}
     has_rsample = False

@@ -16,7 +16,14 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Distribution):
-    """Vectors of zeros with a single one, at the place that a categorical variable says."""
+    """Vectors of zeros with a single one, at the place that a categorical variable says.
+
+    Either `probs` or `logits`, of shape (..., n); samples have that shape.
+
+    >>> import pullback
+    >>> pullback.distributions.OneHotCategorical(probs=pullback.tensor([0.0, 1.0])).sample()
+    tensor([0., 1.])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot

@@ -172,7 +172,15 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, the first in the list applied first."""
+    """Several transforms, the first in the list applied first.
+
+    As `f(g(x))` for [g, f]; the logarithms of the determinants are added.
+
+    >>> import pullback
+    >>> from pullback.distributions.transforms import AffineTransform, ComposeTransform, ExpTransform
+    >>> ComposeTransform([AffineTransform(0.0, 2.0), ExpTransform()])(pullback.tensor(0.0))
+    tensor(1.)
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)

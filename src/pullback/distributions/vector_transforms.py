@@ -147,7 +147,14 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """A vector to the simplex with one more entry: each entry breaks off its share of what is left of a stick."""
+    """A vector to the simplex with one more entry: each entry breaks off its share of what is left of a stick.
+
+    (..., n) becomes (..., n + 1), positive with the sum 1.
+
+    >>> import pullback
+    >>> pullback.distributions.StickBreakingTransform()(pullback.zeros(1))
+    tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex

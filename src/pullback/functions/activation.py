@@ -188,7 +188,14 @@ def selu_(input: Tensor) -> Any:
 
 @declare(found="torch")
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """Positive elements as they are; below zero `alpha * (exp(input / alpha) - 1)`."""
+    """Positive elements as they are; below zero `alpha * (exp(input / alpha) - 1)`.
+
+    Elementwise, in the shape of `input`; smooth where `elu` is not if alpha is not 1.
+
+    >>> import pullback
+    >>> pullback.nn.functional.celu(pullback.tensor([-1.0, 2.0]), alpha=2.0)
+    tensor([-0.7869,  2.0000])
+    """
     return _apply(G.celu, inplace, input, alpha)
 
 
@@ -272,7 +279,14 @@ def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
     *, generator: Any = None,
 ) -> Any:  # fmt: skip
-    """Positive elements as they are, the rest times a slope drawn from [lower, upper]; its middle when not training."""
+    """Positive elements as they are, the rest times a slope drawn from [lower, upper]; its middle when not training.
+
+    Elementwise. When training, each element draws a slope of its own; otherwise all have (lower + upper) / 2.
+
+    >>> import pullback
+    >>> pullback.nn.functional.rrelu(pullback.tensor([-4.0, 2.0]), lower=0.25, upper=0.25)
+    tensor([-1.,  2.])
+    """
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     positive = input._array > 0

@@ -55,13 +55,27 @@ def bitwise_xor(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @declare(found="torch and method")
 def bitwise_left_shift(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Shift the bits to the left."""
+    """Shift the bits to the left.
+
+    Of integers, broadcast together. y = input * 2 ** other, without the bits that fall off.
+
+    >>> import pullback
+    >>> pullback.bitwise_left_shift(pullback.tensor([1, 3]), 2)
+    tensor([ 4, 12])
+    """
     return G.bitwise_left_shift(number_beside(input, other), other, out=out)
 
 
 @declare(found="torch and method")
 def bitwise_right_shift(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Shift the bits to the right, keeping the sign."""
+    """Shift the bits to the right, keeping the sign.
+
+    Of integers, broadcast together. y = floor(input / 2 ** other).
+
+    >>> import pullback
+    >>> pullback.bitwise_right_shift(pullback.tensor([12, -5]), 1)
+    tensor([ 6, -3])
+    """
     return G.bitwise_right_shift(number_beside(input, other), other, out=out)
 
 

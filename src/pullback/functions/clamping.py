@@ -56,7 +56,14 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Any:
 
 @declare(found="torch and method")
 def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Any:
-    """Elements no smaller than `min`."""
+    """Elements no smaller than `min`.
+
+    `min` is a number or a tensor, which is broadcast. y = maximum(input, min).
+
+    >>> import pullback
+    >>> pullback.clamp_min(pullback.tensor([1.0, 5.0]), 3.0)
+    tensor([3., 5.])
+    """
     if isinstance(min, TensorBase):
         return G.clamp_min_tensor(input, min, out=out)
     if not isinstance(min, (int, float, complex)):
@@ -74,7 +81,14 @@ def clamp_min_(input: Tensor, min: Any) -> Any:
 
 @declare(found="torch and method")
 def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Any:
-    """Elements no greater than `max`."""
+    """Elements no greater than `max`.
+
+    `max` is a number or a tensor, which is broadcast. y = minimum(input, max).
+
+    >>> import pullback
+    >>> pullback.clamp_max(pullback.tensor([1.0, 5.0]), 3.0)
+    tensor([1., 3.])
+    """
     if isinstance(max, TensorBase):
         return G.clamp_max_tensor(input, max, out=out)
     if not isinstance(max, (int, float, complex)):

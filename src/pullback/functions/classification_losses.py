@@ -342,7 +342,15 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """The slack by which classes outside of the target come within 1 of those inside."""
+    """The slack by which classes outside of the target come within 1 of those inside.
+
+    `input` is (N, C) or (C,); a row of `target` lists classes up to the first -1. For each row the sum of
+    max(0, 1 - (x[j] - x[i])) / C over the classes j that are listed and i that are not, then as `reduction` says.
+
+    >>> import pullback
+    >>> pullback.nn.functional.multilabel_margin_loss(pullback.tensor([0.5, 1.0]), pullback.tensor([0, -1]))
+    tensor(0.7500)
+    """
     number = _reduction(reduction, size_average, reduce)
     return G.multilabel_margin_loss(input, target, number)
 
@@ -352,7 +360,14 @@ def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The mean over classes of the cross entropy of each class's sigmoid."""
+    """The mean over classes of the cross entropy of each class's sigmoid.
+
+    Both are (N, C), the target of zeros and ones. -(y * log(sigmoid(x)) + (1 - y) * log(sigmoid(-x))) * weight, in the mean.
+
+    >>> import pullback
+    >>> pullback.nn.functional.multilabel_soft_margin_loss(pullback.zeros(1, 2), pullback.tensor([[1.0, 0.0]]))
+    tensor(0.6931)
+    """
     number = _reduction(reduction, size_average, reduce)
     given: Any = input
     wanted: Any = target
@@ -365,7 +380,14 @@ def multilabel_soft_margin_loss(
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    """log(1 + exp(-target * input)) for targets of 1 and -1.
+
+    Both have one shape; `reduction` is "mean", "sum" or "none".
+
+    >>> import pullback
+    >>> pullback.nn.functional.soft_margin_loss(pullback.tensor([0.0, 0.0]), pullback.tensor([1.0, -1.0]))
+    tensor(0.6931)
+    """
     if input._array.dtype == bool:
         G.neg(input)  # which refuses it
     own = input.dtype

@@ -127,7 +127,14 @@ def imag(input: Tensor) -> Tensor:
 
 @declare(found="torch")
 def view_as_real(input: Tensor) -> Tensor:
-    """A view of complex numbers as pairs of real ones, along a last dimension of size 2."""
+    """A view of complex numbers as pairs of real ones, along a last dimension of size 2.
+
+    (...) becomes (..., 2): real parts first. Writes to one show in the other.
+
+    >>> import pullback
+    >>> pullback.view_as_real(pullback.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
     if is_conj(input):
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view "

@@ -417,7 +417,14 @@ def get_device(input: Tensor) -> Any:
 
 @declare(bare=True, found="torch and method")
 def is_complex(input: Tensor) -> Any:
-    """Whether the elements are complex."""
+    """Whether the elements are complex.
+
+    complex64, complex128 and complex32 are.
+
+    >>> import pullback
+    >>> pullback.is_complex(pullback.tensor(1j))
+    True
+    """
     return input.dtype.is_complex
 
 
@@ -436,5 +443,12 @@ def is_floating_point(input: Tensor) -> Any:
 
 @declare(found="torch and method")
 def is_signed(input: Tensor) -> Any:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    All dtypes but bool and the unsigned integers have.
+
+    >>> import pullback
+    >>> pullback.is_signed(pullback.tensor(1, dtype=pullback.uint8))
+    False
+    """
     return input.dtype.is_signed

@@ -78,7 +78,15 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
-    """The adjoint of `conv1d` with respect to its input; `output_padding` chooses among the sizes that fit."""
+    """The adjoint of `conv1d` with respect to its input; `output_padding` chooses among the sizes that fit.
+
+    `input` is (N, C, L) or (C, L), `weight` (C, K / groups, k). The length becomes
+    (L - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
+
+    >>> import pullback
+    >>> pullback.nn.functional.conv_transpose1d(pullback.ones(1, 1, 2), pullback.tensor([[[1.0, 2.0]]]), stride=2)
+    tensor([[[1., 2., 1., 2.]]])
+    """
     extra = _given("conv_transpose1d", output_padding)
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups, extra)
 
@@ -105,7 +113,14 @@ def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
-    """The adjoint of `conv3d` with respect to its input."""
+    """The adjoint of `conv3d` with respect to its input.
+
+    `input` is (N, C, D, H, W), `weight` (C, K / groups, d, h, w); each size is as that of `conv_transpose1d`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.conv_transpose3d(pullback.ones(1, 1, 1, 1, 1), pullback.ones(1, 1, 1, 1, 2))
+    tensor([[[[[1., 1.]]]]])
+    """
     extra = _given("conv_transpose3d", output_padding)
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups, extra)
 

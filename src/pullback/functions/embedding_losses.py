@@ -140,7 +140,16 @@ def triplet_margin_with_distance_loss(
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """triplet_margin_loss with a distance of one's own."""
+    """triplet_margin_loss with a distance of one's own.
+
+    `distance_function` d takes two tensors; it is Euclidean if not given.
+    max(0, d(anchor, positive) - d(anchor, negative) + margin).
+
+    >>> import pullback
+    >>> a, b = pullback.zeros(1, 2), pullback.ones(1, 2)
+    >>> pullback.nn.functional.triplet_margin_with_distance_loss(a, a, b, margin=2.0)
+    tensor(0.5858)
+    """
     number = _reduction(reduction)
     distance: Any = P.pairwise_distance if distance_function is None else distance_function
     if margin <= 0:

@@ -21,7 +21,14 @@ from pullback.tensor.tensor import Tensor, new_tensor
 
 @declare(written_in="functional", found="torch")
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The common shape of tensors of these shapes."""
+    """The common shape of tensors of these shapes.
+
+    Sizes are compared from the last on; they are equal, or one of them is 1 or missing.
+
+    >>> import pullback
+    >>> list(pullback.broadcast_shapes((3, 1), (4,), ()))
+    [3, 4]
+    """
     for shape in shapes:
         if not isinstance(shape, (int, tuple, list)):
             raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")

@@ -79,7 +79,14 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 @interceptable
 @declare(written_in="functional", found="torch")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates, in a tensor of `shape`, of positions counted in row-major order."""
+    """The coordinates, in a tensor of `shape`, of positions counted in row-major order.
+
+    One tensor for each dimension, in the shape of `indices`.
+
+    >>> import pullback
+    >>> pullback.unravel_index(pullback.tensor([4, 5]), (2, 3))
+    (tensor([1, 1]), tensor([1, 2]))
+    """
     if indices._array.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     wanted = sizes((shape,), "unravel_index", "shape")

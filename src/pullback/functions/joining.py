@@ -206,7 +206,16 @@ def tensor_split(
     tensor_indices_or_sections: Any = None,
     axis: Any = None,
 ) -> Any:
-    """Views between the given positions along a dimension, or a number of views of nearly one size."""
+    """Views between the given positions along a dimension, or a number of views of nearly one size.
+
+    A number n gives n views, the first ones larger by one where the size cannot be divided; a list says where views begin.
+
+    >>> import pullback
+    >>> pullback.tensor_split(pullback.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    >>> pullback.tensor_split(pullback.arange(5), [1, 4])
+    (tensor([0]), tensor([1, 2, 3]), tensor([4]))
+    """
     dim = dim if axis is None else axis
     named = (indices_or_sections, indices, sections, tensor_indices_or_sections)
     given = next(g for g in named if g is not None)

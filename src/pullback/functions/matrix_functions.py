@@ -264,7 +264,16 @@ def _powers(x: Tensor, size: int) -> Tensor:
 
 @declare(found="torch")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of each element of a vector as columns, in descending order unless `increasing`."""
+    """The powers of each element of a vector as columns, in descending order unless `increasing`.
+
+    For n elements the shape is (n, N), with N = n if it is not given. y[i, j] = x[i] ** (N - 1 - j).
+
+    >>> import pullback
+    >>> pullback.vander(pullback.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
     if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     if not is_float_or_complex(x._array.dtype):

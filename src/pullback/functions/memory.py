@@ -189,7 +189,14 @@ def dim_order(input: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 @declare(found="torch and method")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Whether the only element is not zero.
+
+    A tensor of more or fewer than one element raises.
+
+    >>> import pullback
+    >>> pullback.is_nonzero(pullback.tensor([0.0]))
+    False
+    """
     return bool(input)
 
 

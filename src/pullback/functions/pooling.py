@@ -156,7 +156,14 @@ def avg_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None, *, out: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    The other arguments are those of `avg_pool2d`, each a number or three of them.
+
+    >>> import pullback
+    >>> pullback.nn.functional.avg_pool3d(pullback.ones(1, 1, 2, 2, 2), 2)
+    tensor([[[[[1.]]]]])
+    """
     window = _checked(3, "avg_pool3d", input, kernel_size, stride, padding, 1, ceil_mode)
     _check_divisor("avg_pool3d", divisor_override)
     result = in_format_of(input, G.avg_pool3d(input, *window[:3], ceil_mode, count_include_pad, divisor_override))

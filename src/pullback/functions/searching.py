@@ -132,7 +132,14 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The values, or slices, without repetitions that follow each other."""
+    """The values, or slices, without repetitions that follow each other.
+
+    With `return_inverse` also where each element of the input went, with `return_counts` how often each was repeated.
+
+    >>> import pullback
+    >>> pullback.unique_consecutive(pullback.tensor([1, 1, 2, 1]), return_counts=True)
+    (tensor([1, 2, 1]), tensor([2, 1, 1]))
+    """
     at = None if dim is None else wrap_dim(dim, input._array.ndim)
     return _chosen(G.unique_consecutive(input, return_inverse, return_counts, at), return_inverse, return_counts)
 

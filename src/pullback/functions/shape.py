@@ -173,7 +173,15 @@ def ravel(input: Tensor) -> Tensor:
 
 @declare(found="torch and method")
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One dimension as several."""
+    """One dimension as several.
+
+    `sizes` takes the place of the size of `dim`, whose product it is; one of them may be -1, which is then found.
+
+    >>> import pullback
+    >>> pullback.unflatten(pullback.arange(6), 0, (2, -1))
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     shape = input._array.shape
     if not shape:
         raise RuntimeError(
@@ -322,7 +330,14 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 @declare(found="torch and method")
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """A view with two dimensions exchanged."""
+    """A view with two dimensions exchanged.
+
+    NumPy's name of `transpose`.
+
+    >>> import pullback
+    >>> pullback.swapdims(pullback.zeros(2, 3, 4), 0, 2).size(0)
+    4
+    """
     return G.transpose(input, dim0, dim1)
 
 
@@ -598,7 +613,14 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 @declare(found="torch")
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    The product of the sizes: 1 for a tensor without dimensions.
+
+    >>> import pullback
+    >>> pullback.numel(pullback.zeros(2, 3))
+    6
+    """
     return int(input._array.size)
 
 

@@ -133,7 +133,14 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = Non
 @taken_whole
 @declare(autocast="float32")
 def linalg_tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
-    """The inverse of the map that tensordot with A is."""
+    """The inverse of the map that tensordot with A is.
+
+    The first `ind` sizes have the product of the others; the result has the others first.
+
+    >>> import pullback
+    >>> pullback.linalg.tensorinv(2 * pullback.eye(4).reshape(4, 2, 2), ind=1).shape[0]
+    2
+    """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     shape = A._array.shape

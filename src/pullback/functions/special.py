@@ -33,7 +33,14 @@ def _float_beside(value: Any, other: Any) -> Any:
 
 @declare(found="torch and method")
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Compute input * log(other), and 0 where input is 0 unless other is nan."""
+    """Compute input * log(other), and 0 where input is 0 unless other is nan.
+
+    Both are broadcast together; one of the two may be a number.
+
+    >>> import pullback
+    >>> pullback.xlogy(pullback.tensor([0.0, 2.0]), pullback.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
     return _pair(G.xlogy, input, other, out, "XlogyBackward")
 
 
@@ -44,12 +51,26 @@ def xlogy_(input: Tensor, other: Any) -> Any:
 
 
 def xlog1py(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Compute input * log1p(other), and 0 where input is 0 unless other is nan."""
+    """Compute input * log1p(other), and 0 where input is 0 unless other is nan.
+
+    Both are broadcast together; one of the two may be a number.
+
+    >>> import pullback
+    >>> pullback.special.xlog1py(pullback.tensor([0.0, 2.0]), 0.0)
+    tensor([0., 0.])
+    """
     return _pair(G.xlog1py, input, other, out, "SpecialXlog1PyBackward")
 
 
 def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input."""
+    """Compute the Hurwitz zeta function, the sum over k of (other + k)**-input.
+
+    Both are broadcast together; one of the two may be a number. zeta(x, 1) is Riemann's.
+
+    >>> import pullback
+    >>> pullback.special.zeta(pullback.tensor([2.0]), 1.0)
+    tensor([1.6449])
+    """
     return _pair(G.zeta, input, other, out, "SpecialZetaBackward")
 
 

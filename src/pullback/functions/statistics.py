@@ -50,7 +50,14 @@ def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     axis: Any = None, keepdims: Any = None,
 ) -> Any:  # fmt: skip
-    """The variance and the mean."""
+    """The variance and the mean.
+
+    A pair, over all elements or along `dim`; the sum of squares is divided by n - `correction`, which is 1 if not given.
+
+    >>> import pullback
+    >>> pullback.var_mean(pullback.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     return _call(G.var_mean, "var_mean", input, dim, unbiased, keepdim, correction, axis, keepdims, None)
 
 
@@ -59,7 +66,14 @@ def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     axis: Any = None, keepdims: Any = None,
 ) -> Any:  # fmt: skip
-    """The standard deviation and the mean."""
+    """The standard deviation and the mean.
+
+    A pair, over all elements or along `dim`; the sum of squares is divided by n - `correction`, which is 1 if not given.
+
+    >>> import pullback
+    >>> pullback.std_mean(pullback.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     return _call(G.std_mean, "std_mean", input, dim, unbiased, keepdim, correction, axis, keepdims, None)
 
 

@@ -46,7 +46,14 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 @declare(found="torch")
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether a result of one dtype may be written into a tensor of another."""
+    """Whether a result of one dtype may be written into a tensor of another.
+
+    Not from complex to real, from float to integer, or from anything else to bool.
+
+    >>> import pullback
+    >>> pullback.can_cast(pullback.int64, pullback.float16), pullback.can_cast(pullback.float32, pullback.int32)
+    (True, False)
+    """
     _check_dtypes("can_cast", from_=from_, to=to)
     return _can_cast(from_.numpy_dtype, to.numpy_dtype)
 

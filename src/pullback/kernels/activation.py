@@ -51,7 +51,14 @@ def sigmoid(input: Array) -> Array:
 @_in_float32
 @checked
 def logsigmoid(input: Array) -> Array:
-    """Compute log(sigmoid(input)) without overflow."""
+    """Compute log(sigmoid(input)) without overflow.
+
+    Elementwise. y = -log(1 + exp(-x)).
+
+    >>> import pullback
+    >>> pullback.nn.functional.logsigmoid(pullback.tensor([0.0, -200.0]))
+    tensor([  -0.6931, -200.0000])
+    """
     return np.minimum(input, 0) - np.log1p(np.exp(-np.abs(input)))
 
 

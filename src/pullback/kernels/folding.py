@@ -51,7 +51,14 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 
 @by_device
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
-    """The inverse of `pixel_shuffle`."""
+    """The inverse of `pixel_shuffle`.
+
+    With r the factor, (..., C, H * r, W * r) becomes (..., C * r * r, H, W).
+
+    >>> import pullback
+    >>> pullback.nn.functional.pixel_unshuffle(pullback.arange(4.0).reshape(1, 2, 2), 2).flatten()
+    tensor([0., 1., 2., 3.])
+    """
     r = downscale_factor
     *lead, channels, height, width = input.shape
     blocks = input.reshape(math.prod(lead), channels, height // r, r, width // r, r)
@@ -60,7 +67,14 @@ def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
 
 
 def channel_shuffle(input: Array, groups: int) -> Array:
-    """Deal the channels of `groups` groups out like cards: one of each group in turn."""
+    """Deal the channels of `groups` groups out like cards: one of each group in turn.
+
+    (N, C, ...) keeps its shape; C is a multiple of `groups`.
+
+    >>> import pullback
+    >>> pullback.nn.functional.channel_shuffle(pullback.arange(4.0).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
     count, channels, first, *rest = input.shape
     grouped = input.reshape(count, groups, channels // groups, first * math.prod(rest))
     return grouped.transpose(0, 2, 1, 3).reshape(input.shape)

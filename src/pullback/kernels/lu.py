@@ -140,7 +140,16 @@ def permute_rows(input: Array, pivots: Array, inverse: bool) -> Array:
 
 @by_device
 def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False) -> Array:
-    """X of AX = B (or XA = B, or with A's adjoint) from the LU factorization of A."""
+    """X of AX = B (or XA = B, or with A's adjoint) from the LU factorization of A.
+
+    `LU` and `pivots` are what `lu_factor` gave; `B` is (..., n, k), or (..., k, n) if not `left`.
+
+    >>> import pullback
+    >>> LU, pivots = pullback.linalg.lu_factor(2 * pullback.eye(2))
+    >>> pullback.linalg.lu_solve(LU, pivots, pullback.ones(2, 1))
+    tensor([[0.5000],
+            [0.5000]])
+    """
     _broadcast_batches(LU, B)
     if not left:
         # XA = B is the adjoint of A^H X^H = B^H.

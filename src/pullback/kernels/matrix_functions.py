@@ -26,7 +26,14 @@ _SINGULAR = (
 @native
 @checked
 def linalg_det(A: Array) -> Array:
-    """The determinant: the product of the pivots. (NumPy's is the exponential of a sum of logarithms, and inexact.)"""
+    """The determinant: the product of the pivots. (NumPy's is the exponential of a sum of logarithms, and inexact.)
+
+    For square matrices (..., n, n) the result has the shape (...).
+
+    >>> import pullback
+    >>> pullback.linalg.det(pullback.tensor([[2.0, 1.0], [0.0, 3.0]]))
+    tensor(6.)
+    """
     LU, pivots, _ = _factorize(A)
     exchanges = np.sum(pivots != np.arange(1, A.shape[-1] + 1), axis=-1)
     wide = {"f": np.float64, "F": np.complex128}.get(A.dtype.char, A.dtype)  # pivots of very different sizes

@@ -103,7 +103,14 @@ def dot(input: Array, tensor: Array) -> Array:
 
 @by_device
 def vdot(input: Array, other: Array) -> Array:
-    """As `dot`, with the first vector conjugated."""
+    """As `dot`, with the first vector conjugated.
+
+    For vectors of n elements: the sum of conj(input[k]) * other[k].
+
+    >>> import pullback
+    >>> pullback.vdot(pullback.tensor([1j, 2]), pullback.tensor([1j, 1]))
+    tensor(3.+0.j)
+    """
     return dot(input.conjugate(), other)
 
 

@@ -157,7 +157,16 @@ def permute(input: Array, dims: Shape) -> Array:
 @native
 @checked
 def t(input: Array) -> Array:
-    """A view of a matrix with its dimensions exchanged."""
+    """A view of a matrix with its dimensions exchanged.
+
+    (n, m) becomes (m, n); vectors and tensors without dimensions stay as they are, more dimensions raise.
+
+    >>> import pullback
+    >>> pullback.t(pullback.tensor([[1, 2, 3], [4, 5, 6]]))
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     return input.transpose()
 
 
@@ -236,7 +245,14 @@ def view_as_real(input: Array) -> Array:
 
 @by_device
 def view_as_complex(input: Array) -> Array:
-    """A view of the pairs in the last dimension as complex elements."""
+    """A view of the pairs in the last dimension as complex elements.
+
+    A float tensor (..., 2) becomes a complex one (...): real parts first.
+
+    >>> import pullback
+    >>> pullback.view_as_complex(pullback.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
     wanted = complex_of(input.dtype)
     pairs = input.view(wanted) if input.size and wanted.kind == "c" else view_dtype(input, wanted)
     return pairs[..., 0]

@@ -24,7 +24,14 @@ def sign(input: Array) -> Array:
 
 
 def signbit(input: Array) -> Array:
-    """Whether the sign bit is set: -0.0 has it."""
+    """Whether the sign bit is set: -0.0 has it.
+
+    A tensor of bools in the shape of `input`.
+
+    >>> import pullback
+    >>> pullback.signbit(pullback.tensor([-1.0, -0.0, 0.0]))
+    tensor([ True,  True, False])
+    """
     return input < 0 if input.dtype.kind in "biu" else np.signbit(input)
 
 

@@ -55,7 +55,15 @@ def _solve(A: Array, B: Array, left: bool) -> tuple[Array, Array]:
 @native
 @checked
 def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
-    """X of AX = `input` from the Cholesky factor `input2` of A."""
+    """X of AX = `input` from the Cholesky factor `input2` of A.
+
+    `input` is (..., n, k) and the factor (..., n, n): A = L @ L.mH, or U.mH @ U if `upper`.
+
+    >>> import pullback
+    >>> pullback.cholesky_solve(pullback.ones(2, 1), 2 * pullback.eye(2))
+    tensor([[0.2500],
+            [0.2500]])
+    """
     L = input2
     _broadcast_batches(L, input)
     flipped = L.swapaxes(-1, -2).conj()
@@ -67,7 +75,14 @@ def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Array:
 @by_device
 @checked
 def cholesky_inverse(input: Array, upper: bool = False) -> Array:
-    """The inverse of a matrix from its Cholesky factor."""
+    """The inverse of a matrix from its Cholesky factor.
+
+    For L of shape (..., n, n) the inverse of L @ L.mH, or of U.mH @ U if `upper`.
+
+    >>> import pullback
+    >>> pullback.cholesky_inverse(pullback.tensor([[2.0]]))
+    tensor([[0.2500]])
+    """
     if input.size == 0:
         return input.copy()
     zero = np.diagonal(input, axis1=-2, axis2=-1) == 0

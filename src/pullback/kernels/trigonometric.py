@@ -95,19 +95,40 @@ def tanh(input: Array) -> Array:
 
 @by_device
 def asinh(input: Array) -> Array:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine.
+
+    Elementwise: log(x + sqrt(x ** 2 + 1)).
+
+    >>> import pullback
+    >>> pullback.asinh(pullback.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    """
     return np.arcsinh(input)
 
 
 @by_device
 def acosh(input: Array) -> Array:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine.
+
+    Elementwise: log(x + sqrt(x ** 2 - 1)); nan below 1.
+
+    >>> import pullback
+    >>> pullback.acosh(pullback.tensor([1.0, 0.5]))
+    tensor([0., nan])
+    """
     return np.arccosh(input)
 
 
 @by_device
 def atanh(input: Array) -> Array:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent.
+
+    Elementwise: log((1 + x) / (1 - x)) / 2; -1 and 1 give infinities, nan outside.
+
+    >>> import pullback
+    >>> pullback.atanh(pullback.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.5493,    inf])
+    """
     return np.arctanh(input)
 
 

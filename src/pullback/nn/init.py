@@ -77,13 +77,27 @@ def _fill_normal(tensor: Any, mean: float, std: float, generator: Generator | No
 
 @_told
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform numbers from [a, b)."""
+    """Fill with uniform numbers from [a, b).
+
+    In place, and the tensor is returned; no history is recorded.
+
+    >>> import pullback
+    >>> pullback.nn.init.uniform_(pullback.empty(3), 1.0, 1.0)
+    tensor([1., 1., 1.])
+    """
     return _fill_uniform(tensor, a, b, generator)
 
 
 @_told
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers."""
+    """Fill with normal numbers.
+
+    In place, and the tensor is returned; no history is recorded.
+
+    >>> import pullback
+    >>> pullback.nn.init.normal_(pullback.empty(2), mean=1.0, std=0.0)
+    tensor([1., 1.])
+    """
     return _fill_normal(tensor, mean, std, generator)
 
 
@@ -91,7 +105,14 @@ def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with normal numbers from [a, b]: others are drawn again."""
+    """Fill with normal numbers from [a, b]: others are drawn again.
+
+    In place, and the tensor is returned; `mean` and `std` are those before the cut.
+
+    >>> import pullback
+    >>> bool(pullback.nn.init.trunc_normal_(pullback.empty(100)).abs().max() <= 2)
+    True
+    """
 
     def distribution(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -138,7 +159,14 @@ def _fill(tensor: Any, value: float) -> Tensor:
 
 @_told
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one value."""
+    """Fill with one value.
+
+    In place, and the tensor is returned; no history is recorded.
+
+    >>> import pullback
+    >>> pullback.nn.init.constant_(pullback.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     return _fill(tensor, val)
 
 
@@ -156,7 +184,15 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Make a matrix the identity, as far as its shape allows."""
+    """Make a matrix the identity, as far as its shape allows.
+
+    In place, and the tensor is returned, which has two dimensions.
+
+    >>> import pullback
+    >>> pullback.nn.init.eye_(pullback.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     filled: Any = tensor
@@ -167,7 +203,15 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make a convolution's weight keep its input channels as they are."""
+    """Make a convolution's weight keep its input channels as they are.
+
+    In place, for a weight of 3 to 5 dimensions: 1 at the middle of the kernel from channel i to channel i, 0 elsewhere; in
+    each of `groups` groups.
+
+    >>> import pullback
+    >>> pullback.nn.init.dirac_(pullback.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     sizes = tensor.shape
@@ -202,7 +246,15 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform numbers that keep the variance in both directions (Glorot and Bengio)."""
+    """Fill with uniform numbers that keep the variance in both directions (Glorot and Bengio).
+
+    In place, for two dimensions or more: fan_in is columns, fan_out rows, times the size of a kernel. From [-a, a] with
+    a = gain * sqrt(6 / (fan_in + fan_out)).
+
+    >>> import pullback
+    >>> bool(pullback.nn.init.xavier_uniform_(pullback.empty(2, 4)).abs().max() <= 1)
+    True
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     bound = math.sqrt(3.0) * std
@@ -210,7 +262,11 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers that keep the variance in both directions (Glorot and Bengio)."""
+    """Fill with normal numbers that keep the variance in both directions (Glorot and Bengio).
+
+    In place, for two dimensions or more: fan_in is columns, fan_out rows, times the size of a kernel.
+    std = gain * sqrt(2 / (fan_in + fan_out)).
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return _fill_normal(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -224,7 +280,15 @@ def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with uniform numbers that keep the variance through rectifiers (He and others)."""
+    """Fill with uniform numbers that keep the variance through rectifiers (He and others).
+
+    In place, for two dimensions or more. From [-b, b] with b = gain * sqrt(3 / fan), where `mode` says which fan
+    ("fan_in" or "fan_out") and the gain is `calculate_gain(nonlinearity, a)`.
+
+    >>> import pullback
+    >>> bool(pullback.nn.init.kaiming_uniform_(pullback.empty(2, 6), nonlinearity="relu").abs().max() <= 1)
+    True
+    """
     if 0 in tensor.shape:
         warn_user("Initializing zero-element tensors is a no-op")
         return tensor
@@ -236,7 +300,11 @@ def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with normal numbers that keep the variance through rectifiers (He and others)."""
+    """Fill with normal numbers that keep the variance through rectifiers (He and others).
+
+    In place, for two dimensions or more. std = gain / sqrt(fan), where `mode` says which fan ("fan_in" or "fan_out") and the
+    gain is `calculate_gain(nonlinearity, a)`.
+    """
     if 0 in tensor.shape:
         warn_user("Initializing zero-element tensors is a no-op")
         return tensor
@@ -244,7 +312,15 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Fill with a (semi-)orthogonal matrix, dimensions after the first taken together."""
+    """Fill with a (semi-)orthogonal matrix, dimensions after the first taken together.
+
+    In place: W @ W.T, or W.T @ W if there are more rows, is gain ** 2 times the identity.
+
+    >>> import pullback
+    >>> weight = pullback.nn.init.orthogonal_(pullback.empty(2, 3))
+    >>> bool(pullback.allclose(weight @ weight.T, pullback.eye(2), atol=1e-6))
+    True
+    """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -270,7 +346,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Fill a matrix with normal numbers and zero a share of each column."""
+    """Fill a matrix with normal numbers and zero a share of each column.
+
+    In place, for two dimensions: of each column ceil(sparsity * rows) elements become 0.
+
+    >>> import pullback
+    >>> int((pullback.nn.init.sparse_(pullback.empty(4, 1), 0.5) == 0).sum())
+    2
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     target: Any = tensor

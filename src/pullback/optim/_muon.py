@@ -29,7 +29,11 @@ def _orthogonalized(matrix: Any, coefficients: tuple[float, float, float], steps
 
 
 class Muon(GroupwiseOptimizer):
-    """Orthogonal updates of the matrices of hidden layers; other parameters need another optimizer."""
+    """Orthogonal updates of the matrices of hidden layers; other parameters need another optimizer.
+
+    With m the running mean of gradients (Nesterov's, if so asked), the step goes along the nearest matrix to m with all
+    singular values 1, found by `ns_steps` Newton-Schulz iterations; `weight_decay` is decoupled, as in AdamW.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,

@@ -57,7 +57,14 @@ def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The largest element of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    The other arguments are those of `max_pool2d`, each a number or three; `return_indices` gives a pair, positions second.
+
+    >>> import pullback
+    >>> pullback.nn.functional.max_pool3d(pullback.arange(8.0).reshape(1, 1, 2, 2, 2), 2)
+    tensor([[[[[7.]]]]])
+    """
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 

@@ -67,7 +67,14 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 @taken_whole
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of `output_size` windows that cover the last three dimensions."""
+    """The means of `output_size` windows that cover the last three dimensions.
+
+    `output_size` is a number or three, None for a size that stays. (N, C, D, H, W) becomes (N, C, *output_size).
+
+    >>> import pullback
+    >>> pullback.nn.functional.adaptive_avg_pool3d(pullback.ones(1, 1, 4, 4, 4), 1)
+    tensor([[[[[1.]]]]])
+    """
     sizes = _sizes("adaptive_avg_pool3d", 3, input, output_size)
     if sizes == (1, 1, 1):
         return G.mean(input, (-3, -2, -1), True)
@@ -221,7 +228,15 @@ def _check_indices(input: Tensor, indices: Tensor) -> None:
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put what `max_pool1d` took back to its positions, with zeros between."""
+    """Put what `max_pool1d` took back to its positions, with zeros between.
+
+    `indices` are those that the pooling returned; `output_size` chooses among the lengths that it could have come from.
+
+    >>> import pullback
+    >>> values, places = pullback.nn.functional.max_pool1d(pullback.tensor([[[1.0, 5.0, 2.0, 0.0]]]), 2, return_indices=True)
+    >>> pullback.nn.functional.max_unpool1d(values, places, 2)
+    tensor([[[0., 5., 2., 0.]]])
+    """
     sizes = _unpooled_sizes(1, input, kernel_size, stride, padding, output_size)
     _check_indices(input, indices)
     rows, places = functions.unsqueeze(input, -1), functions.unsqueeze(indices, -1)
@@ -231,7 +246,17 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put what `max_pool2d` took back to its positions, with zeros between."""
+    """Put what `max_pool2d` took back to its positions, with zeros between.
+
+    `indices` are those that the pooling returned; `output_size` chooses among the sizes that it could have come from.
+
+    >>> import pullback
+    >>> image = pullback.tensor([[[1.0, 5.0], [2.0, 0.0]]])
+    >>> values, places = pullback.nn.functional.max_pool2d(image, 2, return_indices=True)
+    >>> pullback.nn.functional.max_unpool2d(values, places, 2)
+    tensor([[[0., 5.],
+             [0., 0.]]])
+    """
     sizes = _unpooled_sizes(2, input, kernel_size, stride, padding, output_size)
     _check_indices(input, indices)
     return G.max_unpool2d(input, indices, sizes)

@@ -217,7 +217,16 @@ class LazyBatchNorm1d(_Check1d, _LazyNormBase, _BatchNorm):
 
 
 class LazyBatchNorm2d(_Check2d, _LazyNormBase, _BatchNorm):
-    """A BatchNorm2d that finds `num_features` on its first call."""
+    """A BatchNorm2d that finds `num_features` on its first call.
+
+    The arguments are those of BatchNorm2d without the first; after that call it is a BatchNorm2d.
+
+    >>> import pullback
+    >>> norm = pullback.nn.LazyBatchNorm2d()
+    >>> _ = norm(pullback.ones(2, 3, 4, 4))
+    >>> norm
+    BatchNorm2d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
 
     cls_to_become = BatchNorm2d
 

@@ -338,7 +338,16 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class LazyConv1d(_LazyConvXdMixin, Conv1d):
-    """A Conv1d that finds `in_channels` on its first call."""
+    """A Conv1d that finds `in_channels` on its first call.
+
+    The arguments are those of Conv1d without the first; after that call it is a Conv1d.
+
+    >>> import pullback
+    >>> conv = pullback.nn.LazyConv1d(4, 3)
+    >>> _ = conv(pullback.ones(1, 2, 5))
+    >>> conv
+    Conv1d(2, 4, kernel_size=(3,), stride=(1,))
+    """
 
     cls_to_become = Conv1d
 

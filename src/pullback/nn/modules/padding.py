@@ -72,7 +72,14 @@ class CircularPad2d(_CircularPadNd):
 
 
 class CircularPad3d(_CircularPadNd):
-    """Continue volumes from their other side."""
+    """Continue volumes from their other side.
+
+    `padding` is a number or (left, right, top, bottom, front, back); (N, C, D, H, W) or (C, D, H, W) grows by them.
+
+    >>> import pullback
+    >>> pullback.nn.CircularPad3d((1, 0, 0, 0, 0, 0))(pullback.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[2., 1., 2.]]]])
+    """
 
     dims = 3
 
@@ -118,7 +125,14 @@ class ConstantPad2d(_ConstantPadNd):
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Surround volumes with a value."""
+    """Surround volumes with a value.
+
+    `padding` is a number or (left, right, top, bottom, front, back); (N, C, D, H, W) or (C, D, H, W) grows by them.
+
+    >>> import pullback
+    >>> pullback.nn.ConstantPad3d((1, 0, 0, 0, 0, 0), 9.0)(pullback.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[9., 1., 2.]]]])
+    """
 
     dims = 3
 
@@ -154,7 +168,14 @@ class ReflectionPad2d(_ReflectionPadNd):
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Mirror volumes at their faces."""
+    """Mirror volumes at their faces.
+
+    `padding` is a number or (left, right, top, bottom, front, back), smaller than the sizes; the face is not repeated.
+
+    >>> import pullback
+    >>> pullback.nn.ReflectionPad3d((1, 0, 0, 0, 0, 0))(pullback.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[2., 1., 2.]]]])
+    """
 
     dims = 3
 
@@ -190,7 +211,14 @@ class ReplicationPad2d(_ReplicationPadNd):
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Repeat the faces of volumes."""
+    """Repeat the faces of volumes.
+
+    `padding` is a number or (left, right, top, bottom, front, back); (N, C, D, H, W) or (C, D, H, W) grows by them.
+
+    >>> import pullback
+    >>> pullback.nn.ReplicationPad3d((1, 0, 0, 0, 0, 0))(pullback.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1., 1., 2.]]]])
+    """
 
     dims = 3
 
@@ -230,7 +258,14 @@ class ZeroPad2d(ConstantPad2d):
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Surround volumes with zeros."""
+    """Surround volumes with zeros.
+
+    `padding` is a number or (left, right, top, bottom, front, back); (N, C, D, H, W) or (C, D, H, W) grows by them.
+
+    >>> import pullback
+    >>> pullback.nn.ZeroPad3d((1, 0, 0, 0, 0, 0))(pullback.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[0., 1., 2.]]]])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)

@@ -49,14 +49,29 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Resize images by repeating the nearest pixel."""
+    """Resize images by repeating the nearest pixel.
+
+    Either `size` or `scale_factor`: (N, C, H, W) becomes (N, C, *size).
+
+    >>> import pullback
+    >>> pullback.nn.UpsamplingNearest2d(scale_factor=2)(pullback.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Resize images by bilinear interpolation that keeps the corners."""
+    """Resize images by bilinear interpolation that keeps the corners.
+
+    Either `size` or `scale_factor`: (N, C, H, W) becomes (N, C, *size). `Upsample` with mode "bilinear" and aligned corners.
+
+    >>> import pullback
+    >>> pullback.nn.UpsamplingBilinear2d(size=(1, 3))(pullback.tensor([[[[0.0, 2.0]]]]))
+    tensor([[[[0., 1., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -26,7 +26,14 @@ def _listed(tensors: Any) -> list[Any]:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Any:
-    """The norm of all tensors together, as if they were one vector."""
+    """The norm of all tensors together, as if they were one vector.
+
+    (The sum over tensors of their norms ** norm_type) ** (1 / norm_type). Raises where it is not finite, if so asked.
+
+    >>> import pullback
+    >>> pullback.nn.utils.get_total_norm([pullback.tensor([3.0]), pullback.tensor([4.0])])
+    tensor(5.)
+    """
     tensors = _listed(tensors)
     if not tensors:
         return creation.tensor(0.0)
@@ -105,7 +112,17 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Iterable[Any] | Tensor, clip_value: float, foreach: bool | None = None) -> None:
-    """Clip each element of the gradients to [-clip_value, clip_value]."""
+    """Clip each element of the gradients to [-clip_value, clip_value].
+
+    In place, for a tensor or several; those without a gradient are left out.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> (x * pullback.tensor([3.0, -0.5])).sum().backward()
+    >>> pullback.nn.utils.clip_grad_value_(x, 1.0)
+    >>> x.grad
+    tensor([ 1.0000, -0.5000])
+    """
     limit = float(clip_value)
     with no_grad():
         for parameter in _listed(parameters):

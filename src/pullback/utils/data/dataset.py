@@ -180,7 +180,10 @@ class ConcatDataset(Dataset[_T_co]):
 
 
 class ChainDataset(IterableDataset[_T_co]):
-    """Iterable datasets one after another, each started when the one before it ends."""
+    """Iterable datasets one after another, each started when the one before it ends.
+
+    `datasets` are IterableDatasets; a length is there if all of them have one.
+    """
 
     def __init__(self, datasets: Iterable[Dataset[_T_co]]) -> None:
         self.datasets = datasets
@@ -203,7 +206,14 @@ class ChainDataset(IterableDataset[_T_co]):
 
 
 class Subset(Dataset[_T_co]):
-    """The samples of a dataset at the given indices, in that order."""
+    """The samples of a dataset at the given indices, in that order.
+
+    Its length is that of `indices`.
+
+    >>> from pullback.utils.data import Subset
+    >>> list(Subset("abcd", [3, 0]))
+    ['d', 'a']
+    """
 
     dataset: Dataset[_T_co]
     indices: Sequence[int]

@@ -121,7 +121,14 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Visits the given indices in random order, each once."""
+    """Visits the given indices in random order, each once.
+
+    As long as `indices`; a `generator` makes the order repeatable.
+
+    >>> from pullback.utils.data import SubsetRandomSampler
+    >>> sorted(SubsetRandomSampler([5, 7, 9]))
+    [5, 7, 9]
+    """
 
     indices: Sequence[int]
 
@@ -138,7 +145,14 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Draws `num_samples` indices with probabilities proportional to `weights` (which need not sum to 1)."""
+    """Draws `num_samples` indices with probabilities proportional to `weights` (which need not sum to 1).
+
+    Without `replacement` each index comes at most once.
+
+    >>> from pullback.utils.data import WeightedRandomSampler
+    >>> list(WeightedRandomSampler([0.0, 1.0], 3))
+    [1, 1, 1]
+    """
 
     weights: Tensor
     num_samples: int
