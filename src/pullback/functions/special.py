@@ -76,14 +76,28 @@ def zeta(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @declare(found="torch and method")
 def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
-    """Compute the lower regularised incomplete gamma function."""
+    """Compute the lower regularised incomplete gamma function.
+
+    Both are broadcast together. y = the integral of t ** (a - 1) * exp(-t) from 0 to x / gamma(a), for a = input, x = other.
+
+    >>> import pullback
+    >>> pullback.special.gammainc(pullback.tensor([1.0]), pullback.tensor([0.0]))
+    tensor([0.])
+    """
     _refuse_integers("igamma_cpu", input, other)
     return G.igamma(input, other, out=out)
 
 
 @declare(found="torch and method")
 def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Any:
-    """Compute the upper regularised incomplete gamma function."""
+    """Compute the upper regularised incomplete gamma function.
+
+    Both are broadcast together. y = 1 - gammainc(input, other), accurate where that is tiny.
+
+    >>> import pullback
+    >>> pullback.special.gammaincc(pullback.tensor([1.0]), pullback.tensor([0.0]))
+    tensor([1.])
+    """
     _refuse_integers("igammac_cpu", input, other)
     return G.igammac(input, other, out=out)
 

@@ -164,7 +164,14 @@ class LogsigmoidNode(OperationNode):
 
 
 def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute log(sigmoid(input)) without overflow."""
+    """Compute log(sigmoid(input)) without overflow.
+
+    Elementwise. y = -log(1 + exp(-x)).
+
+    >>> import pullback
+    >>> pullback.nn.functional.logsigmoid(pullback.tensor([0.0, -200.0]))
+    tensor([  -0.6931, -200.0000])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("logsigmoid", (input,), out)) is not PROCEED:
             return taken
@@ -1005,7 +1012,14 @@ class LogitBackward0(OperationNode):
 
 
 def logit(input: Tensor, eps: Any = None, *, out: Any = None) -> Tensor:
-    """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given."""
+    """Compute log(input / (1 - input)), first clamping the input to [eps, 1 - eps] if eps is given.
+
+    Elementwise: the inverse of `sigmoid`. Outside [0, 1] the result is nan if no `eps` is given.
+
+    >>> import pullback
+    >>> pullback.logit(pullback.tensor([0.5, 0.0]), eps=0.25)
+    tensor([ 0.0000, -1.0986])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("logit", (input, eps), out)) is not PROCEED:
             return taken

@@ -1288,7 +1288,14 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
 
 
 def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The greatest common divisor of integers."""
+    """The greatest common divisor of integers.
+
+    Both are broadcast together. gcd(0, n) = |n|.
+
+    >>> import pullback
+    >>> pullback.gcd(pullback.tensor([12, 7]), pullback.tensor([18, 21]))
+    tensor([6, 7])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("gcd", (input, other), out)) is not PROCEED:
             return taken
@@ -1314,7 +1321,14 @@ def gcd_(input: Tensor, other: Tensor) -> Tensor:
 
 
 def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The least common multiple of integers, never negative."""
+    """The least common multiple of integers, never negative.
+
+    Both are broadcast together. |input * other| / gcd(input, other), and 0 where one is 0.
+
+    >>> import pullback
+    >>> pullback.lcm(pullback.tensor([4, 0]), pullback.tensor([6, 5]))
+    tensor([12,  0])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("lcm", (input, other), out)) is not PROCEED:
             return taken

@@ -243,7 +243,14 @@ class FmaxBackward0(OperationNode):
 
 
 def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The greater of two elements; a nan gives way to a number."""
+    """The greater of two elements; a nan gives way to a number.
+
+    Both are broadcast together. Unlike `maximum`, it gives nan only where both are nan.
+
+    >>> import pullback
+    >>> pullback.fmax(pullback.tensor([1.0, float("nan")]), pullback.tensor([0.0, 2.0]))
+    tensor([1., 2.])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("fmax", (input, other), out)) is not PROCEED:
             return taken
@@ -323,7 +330,14 @@ class FminBackward0(OperationNode):
 
 
 def fmin(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The smaller of two elements; a nan gives way to a number."""
+    """The smaller of two elements; a nan gives way to a number.
+
+    Both are broadcast together. Unlike `minimum`, it gives nan only where both are nan.
+
+    >>> import pullback
+    >>> pullback.fmin(pullback.tensor([1.0, float("nan")]), pullback.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("fmin", (input, other), out)) is not PROCEED:
             return taken

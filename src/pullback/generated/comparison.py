@@ -263,7 +263,14 @@ def isfinite(input: Tensor) -> Tensor:
 
 
 def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
-    """Whether elements are positive infinity."""
+    """Whether elements are positive infinity.
+
+    A tensor of bools in the shape of `input`.
+
+    >>> import pullback
+    >>> pullback.isposinf(pullback.tensor([-float("inf"), 0.0, float("inf")]))
+    tensor([False, False,  True])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("isposinf", (input,), out)) is not PROCEED:
             return taken
@@ -280,7 +287,14 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
-    """Whether elements are negative infinity."""
+    """Whether elements are negative infinity.
+
+    A tensor of bools in the shape of `input`.
+
+    >>> import pullback
+    >>> pullback.isneginf(pullback.tensor([-float("inf"), 0.0, float("inf")]))
+    tensor([ True, False, False])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("isneginf", (input,), out)) is not PROCEED:
             return taken
@@ -297,7 +311,14 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def isreal(input: Tensor) -> Tensor:
-    """Whether elements have no imaginary part."""
+    """Whether elements have no imaginary part.
+
+    A tensor of bools in the shape of `input`; all True where the dtype is not complex.
+
+    >>> import pullback
+    >>> pullback.isreal(pullback.tensor([1 + 0j, 1 + 2j]))
+    tensor([ True, False])
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("isreal", (input,))) is not PROCEED:
             return taken

@@ -444,7 +444,14 @@ class Exp2Backward0(OperationNode):
 
 
 def exp2(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute 2**input."""
+    """Compute 2**input.
+
+    Elementwise; integers give the default float dtype.
+
+    >>> import pullback
+    >>> pullback.exp2(pullback.tensor([0.0, 3.0]))
+    tensor([1., 8.])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("exp2", (input,), out)) is not PROCEED:
             return taken
@@ -852,7 +859,14 @@ class Logaddexp2Backward0(OperationNode):
 
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """Compute log2(2**input + 2**other) without overflow."""
+    """Compute log2(2**input + 2**other) without overflow.
+
+    Both are broadcast together, of float dtypes.
+
+    >>> import pullback
+    >>> pullback.logaddexp2(pullback.tensor([3.0]), pullback.tensor([3.0]))
+    tensor([4.])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("logaddexp2", (input, other), out)) is not PROCEED:
             return taken

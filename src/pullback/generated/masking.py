@@ -169,7 +169,14 @@ class MaskedScatterBackward0(OperationNode):
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy of `input` with the elements where `mask` is true taken, in order, from `source`."""
+    """A copy of `input` with the elements where `mask` is true taken, in order, from `source`.
+
+    `mask` is of bools and is broadcast with `input`; `source` has at least as many elements as it has True.
+
+    >>> import pullback
+    >>> pullback.masked_scatter(pullback.zeros(3), pullback.tensor([True, False, True]), pullback.tensor([7.0, 8.0]))
+    tensor([7., 0., 8.])
+    """
     if (
         process.diverted
         or not isinstance(input, TensorBase)
@@ -229,7 +236,15 @@ class SelectScatterBackward0(OperationNode):
 def select_scatter(
     input: Tensor, src: Tensor, dim: Any = None, index: Any = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """A copy of `input` with `src` at one position of a dimension."""
+    """A copy of `input` with `src` at one position of a dimension.
+
+    `src` has the shape of `input` without `dim`. y[:, index] = src for dim = 1; a gradient flows to both.
+
+    >>> import pullback
+    >>> pullback.select_scatter(pullback.zeros(2, 2), pullback.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
     if axis is not None:
         dim = axis
     if (
@@ -308,7 +323,14 @@ def slice_scatter(
     out: Any = None,
     axis: Any = None,
 ) -> Tensor:
-    """A copy of `input` with `src` in a slice of a dimension."""
+    """A copy of `input` with `src` in a slice of a dimension.
+
+    `src` has the shape of that slice. y[start:end:step] = src for dim = 0; a gradient flows to both.
+
+    >>> import pullback
+    >>> pullback.slice_scatter(pullback.zeros(4), pullback.ones(2), 0, 1, 3)
+    tensor([0., 1., 1., 0.])
+    """
     if axis is not None:
         dim = axis
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(src, TensorBase):

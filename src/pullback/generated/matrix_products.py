@@ -290,7 +290,14 @@ class VdotBackward0(OperationNode):
 
 
 def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """As `dot`, with the first vector conjugated."""
+    """As `dot`, with the first vector conjugated.
+
+    For vectors of n elements: the sum of conj(input[k]) * other[k].
+
+    >>> import pullback
+    >>> pullback.vdot(pullback.tensor([1j, 2]), pullback.tensor([1j, 1]))
+    tensor(3.+0.j)
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("vdot", (input, other), out)) is not PROCEED:
             return taken
@@ -724,7 +731,14 @@ class AddmvBackward0(OperationNode):
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None) -> Tensor:
-    """`beta * input + alpha * (mat @ vec)`."""
+    """`beta * input + alpha * (mat @ vec)`.
+
+    For `mat` of shape (n, m) and `vec` of shape (m,), `input` is broadcast to (n,). With `beta=0` its nans do not count.
+
+    >>> import pullback
+    >>> pullback.addmv(pullback.ones(2), pullback.tensor([[1.0, 2.0], [3.0, 4.0]]), pullback.ones(2), alpha=10)
+    tensor([31., 71.])
+    """
     if (
         process.diverted
         or out is not None
@@ -813,7 +827,16 @@ class AddrBackward0(OperationNode):
 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1, out: Any = None) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
+    """`beta * input + alpha * outer(vec1, vec2)`.
+
+    For vectors of n and m elements, `input` is broadcast to (n, m).
+    y[i, j] = beta * input[i, j] + alpha * vec1[i] * vec2[j].
+
+    >>> import pullback
+    >>> pullback.addr(pullback.zeros(2, 2), pullback.tensor([1.0, 2.0]), pullback.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     if (
         process.diverted
         or out is not None

@@ -193,7 +193,14 @@ class DistBackward0(OperationNode):
 
 
 def dist(input: Tensor, other: Tensor, p: Scalar = 2, *, out: Any = None) -> Tensor:
-    """The norm of the difference."""
+    """The norm of the difference.
+
+    Over all elements, after broadcasting. y = (sum of |input - other| ** p) ** (1 / p); `p` may be inf.
+
+    >>> import pullback
+    >>> pullback.dist(pullback.tensor([1.0, 2.0]), pullback.tensor([4.0, 6.0]))
+    tensor(5.)
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("dist", (input, other, p), out)) is not PROCEED:
             return taken
@@ -247,7 +254,15 @@ class RenormBackward0(OperationNode):
 def renorm(
     input: Tensor, p: Scalar, dim: Any = None, maxnorm: Any = None, *, out: Any = None, axis: Any = None
 ) -> Tensor:
-    """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger."""
+    """The slices along `dim` scaled down to a norm of `maxnorm` where theirs is larger.
+
+    Slices are those along dimension `dim`, and `p` is the order of their norm; the others stay as they are.
+
+    >>> import pullback
+    >>> pullback.renorm(pullback.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
     if axis is not None:
         dim = axis
     if process.diverted or out is not None or dim is None or maxnorm is None or not isinstance(input, TensorBase):

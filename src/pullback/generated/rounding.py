@@ -407,7 +407,14 @@ class LdexpBackward0(OperationNode):
 
 
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """Compute input * 2**other."""
+    """Compute input * 2**other.
+
+    Both are broadcast together. It is the inverse of `frexp`.
+
+    >>> import pullback
+    >>> pullback.ldexp(pullback.tensor([0.75, 0.5]), pullback.tensor([3, -1]))
+    tensor([6.0000, 0.2500])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         if (taken := divert("ldexp", (input, other), out)) is not PROCEED:
             return taken

@@ -224,7 +224,14 @@ class LogcumsumexpBackward0(OperationNode):
 
 
 def logcumsumexp(input: Tensor, dim: Any = None, *, out: Any = None, axis: Any = None) -> Tensor:
-    """The logarithms of the running sums of exponentials along `dim`."""
+    """The logarithms of the running sums of exponentials along `dim`.
+
+    The result has the shape of `input`. y[i] = log(exp(x[0]) + ... + exp(x[i])), without overflow.
+
+    >>> import pullback
+    >>> pullback.logcumsumexp(pullback.zeros(3), 0)
+    tensor([0.0000, 0.6931, 1.0986])
+    """
     if axis is not None:
         dim = axis
     if process.diverted or out is not None or not isinstance(input, TensorBase):

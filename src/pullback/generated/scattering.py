@@ -417,7 +417,15 @@ def scatter_reduce(
     out: Any = None,
     axis: Any = None,
 ) -> Tensor:
-    """A copy of `input` with `src` reduced into it at positions."""
+    """A copy of `input` with `src` reduced into it at positions.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` what was there before does not count.
+    For dim = 0: y[index[i, j], j] = reduction of all src[i, j] that go there.
+
+    >>> import pullback
+    >>> pullback.scatter_reduce(pullback.zeros(2), 0, pullback.tensor([0, 1, 1]), pullback.tensor([1.0, 2.0, 3.0]), "sum")
+    tensor([1., 5.])
+    """
     if axis is not None:
         dim = axis
     if (

@@ -468,7 +468,16 @@ class TBackward0(OperationNode):
 
 
 def t(input: Tensor) -> Tensor:
-    """A view of a matrix with its dimensions exchanged."""
+    """A view of a matrix with its dimensions exchanged.
+
+    (n, m) becomes (m, n); vectors and tensors without dimensions stay as they are, more dimensions raise.
+
+    >>> import pullback
+    >>> pullback.t(pullback.tensor([[1, 2, 3], [4, 5, 6]]))
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("t", (input,))) is not PROCEED:
             return taken
@@ -805,7 +814,14 @@ class ViewAsComplexBackward0(OperationNode):
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """A view of the pairs in the last dimension as complex elements."""
+    """A view of the pairs in the last dimension as complex elements.
+
+    A float tensor (..., 2) becomes a complex one (...): real parts first.
+
+    >>> import pullback
+    >>> pullback.view_as_complex(pullback.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
     if process.diverted or not isinstance(input, TensorBase):
         if (taken := divert("view_as_complex", (input,))) is not PROCEED:
             return taken

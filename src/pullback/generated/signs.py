@@ -65,7 +65,14 @@ def sign_(input: Tensor) -> Tensor:
 
 
 def signbit(input: Tensor, *, out: Any = None) -> Tensor:
-    """Whether the sign bit is set: -0.0 has it."""
+    """Whether the sign bit is set: -0.0 has it.
+
+    A tensor of bools in the shape of `input`.
+
+    >>> import pullback
+    >>> pullback.signbit(pullback.tensor([-1.0, -0.0, 0.0]))
+    tensor([ True,  True, False])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("signbit", (input,), out)) is not PROCEED:
             return taken
@@ -325,7 +332,14 @@ class SgnBackward0(OperationNode):
 
 
 def sgn(input: Tensor, *, out: Any = None) -> Tensor:
-    """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number."""
+    """The complex number of the same angle and magnitude 1, and 0 for 0; the sign of a real number.
+
+    Elementwise. y = x / |x|.
+
+    >>> import pullback
+    >>> pullback.sgn(pullback.tensor([3 + 4j, 0j]))
+    tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("sgn", (input,), out)) is not PROCEED:
             return taken

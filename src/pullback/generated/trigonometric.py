@@ -525,7 +525,14 @@ class AsinhBackward0(OperationNode):
 
 
 def asinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine.
+
+    Elementwise: log(x + sqrt(x ** 2 + 1)).
+
+    >>> import pullback
+    >>> pullback.asinh(pullback.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("asinh", (input,), out)) is not PROCEED:
             return taken
@@ -574,7 +581,14 @@ class AcoshBackward0(OperationNode):
 
 
 def acosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine.
+
+    Elementwise: log(x + sqrt(x ** 2 - 1)); nan below 1.
+
+    >>> import pullback
+    >>> pullback.acosh(pullback.tensor([1.0, 0.5]))
+    tensor([0., nan])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("acosh", (input,), out)) is not PROCEED:
             return taken
@@ -623,7 +637,14 @@ class AtanhBackward0(OperationNode):
 
 
 def atanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent.
+
+    Elementwise: log((1 + x) / (1 - x)) / 2; -1 and 1 give infinities, nan outside.
+
+    >>> import pullback
+    >>> pullback.atanh(pullback.tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.5493,    inf])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("atanh", (input,), out)) is not PROCEED:
             return taken
@@ -884,7 +905,14 @@ class Rad2degNode(OperationNode):
 
 
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Radians as degrees."""
+    """Radians as degrees.
+
+    Elementwise. y = x * 180 / pi.
+
+    >>> import pullback
+    >>> pullback.rad2deg(pullback.tensor([0.0, 1.5]))
+    tensor([ 0.0000, 85.9437])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("rad2deg", (input,), out)) is not PROCEED:
             return taken
@@ -949,7 +977,14 @@ class SincBackward0(OperationNode):
 
 
 def sinc(input: Tensor, *, out: Any = None) -> Tensor:
-    """Compute sin(pi x) / (pi x), and 1 at zero."""
+    """Compute sin(pi x) / (pi x), and 1 at zero.
+
+    Elementwise; the spectrum of a rectangle.
+
+    >>> import pullback
+    >>> pullback.sinc(pullback.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("sinc", (input,), out)) is not PROCEED:
             return taken

@@ -53,7 +53,14 @@ def digamma(input: Array) -> Array:
 
 @by_device
 def polygamma(n: int, input: Array) -> Array:
-    """Compute the n-th derivative of digamma."""
+    """Compute the n-th derivative of digamma.
+
+    Elementwise, for n >= 0: n = 0 is `digamma`, n = 1 is `trigamma`.
+
+    >>> import pullback
+    >>> pullback.polygamma(1, pullback.tensor([1.0]))
+    tensor([1.6449])
+    """
     if n == 0:
         return _elementwise(_digamma, input)
     if n == 1:

@@ -24,6 +24,14 @@ class Adadelta(ElementwiseOptimizer):
 
     With g = grad + weight_decay * p: v = rho * v + (1 - rho) * g ** 2, d = g * sqrt((u + eps) / (v + eps)), u = rho * u
     + (1 - rho) * d ** 2, and p -= lr * d.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.Adadelta([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.9997, 0.9997])
     """
 
     def __init__(

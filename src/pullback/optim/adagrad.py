@@ -28,6 +28,14 @@ class Adagrad(ElementwiseOptimizer):
 
     With g = grad + weight_decay * p: s = s + g ** 2, and after t steps p -= lr / (1 + (t - 1) * lr_decay) * g /
     (sqrt(s) + eps).
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.Adagrad([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.9000, 0.9000])
     """
 
     takes_sparse_gradients = True

@@ -32,6 +32,14 @@ class Adam(ElementwiseOptimizer):
     `params` are tensors, or groups of them with options of their own. With g = grad + weight_decay * p: m = beta1 * m
     + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g ** 2, and after t steps p -= lr * (m / (1 - beta1 ** t)) /
     (sqrt(v / (1 - beta2 ** t)) + eps). `amsgrad` divides by the largest v so far.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.Adam([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.9000, 0.9000])
     """
 
     later_options = {
@@ -76,6 +84,14 @@ class AdamW(Adam):
 
     Each step does p *= 1 - lr * weight_decay, then what `Adam` does without decay; its arguments are the same, with
     weight_decay 0.01 unless given.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.AdamW([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.8990, 0.8990])
     """
 
     def __init__(

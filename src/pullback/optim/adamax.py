@@ -24,6 +24,14 @@ class Adamax(ElementwiseOptimizer):
 
     With g = grad + weight_decay * p: m = beta1 * m + (1 - beta1) * g, u = max(beta2 * u, |g| + eps), and after t steps
     p -= lr / (1 - beta1 ** t) * m / u.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.Adamax([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.9000, 0.9000])
     """
 
     def __init__(

@@ -27,6 +27,14 @@ class ASGD(ElementwiseOptimizer):
     """Descend with a decaying rate, and keep the average of the parameters from step `t0` on in the state `ax`.
 
     With g = grad + weight_decay * p: p = p * (1 - lambd * eta) - eta * g, eta = lr / (1 + lambd * lr * t) ** alpha.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.ASGD([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.8000, 0.8000])
     """
 
     def __init__(

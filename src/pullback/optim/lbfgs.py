@@ -24,6 +24,18 @@ class LBFGS(Optimizer):
     One group of `params`. A step evaluates the closure at most `max_eval` times in `max_iter` iterations, with the
     last `history_size` differences of gradients; it ends where the largest gradient is below `tolerance_grad` or the
     change below `tolerance_change`. `line_search_fn` is None (steps of `lr`) or "strong_wolfe".
+
+    >>> import pullback
+    >>> x = pullback.zeros(1, requires_grad=True)
+    >>> optimizer = pullback.optim.LBFGS([x], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((x - 3) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> _ = optimizer.step(closure)
+    >>> x.detach()
+    tensor([3.])
     """
 
     def __init__(

@@ -44,6 +44,14 @@ class NAdam(ElementwiseOptimizer):
     With g = grad + weight_decay * p: m and v as in Adam, mu_t = beta1 * (1 - 0.96 ** (t * momentum_decay) / 2), and p
     -= lr * (mu_{t+1} * m / (1 - mu_1 ... mu_{t+1}) + (1 - mu_t) * g / (1 - mu_1 ... mu_t)) / (sqrt(v / (1 - beta2 **
     t)) + eps).
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.NAdam([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.8944, 0.8944])
     """
 
     later_options = {**ElementwiseOptimizer.later_options, "decoupled_weight_decay": False}

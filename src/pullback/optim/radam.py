@@ -35,6 +35,14 @@ class RAdam(ElementwiseOptimizer):
 
     With m and v as in Adam: while the variance of the step cannot be known (r = 2 / (1 - beta2) - 1 - 2 * t * beta2 **
     t / (1 - beta2 ** t) <= 5) p -= lr * m / (1 - beta1 ** t); then Adam's step, times a factor that grows towards 1.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.RAdam([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.8000, 0.8000])
     """
 
     later_options = {**ElementwiseOptimizer.later_options, "decoupled_weight_decay": False}

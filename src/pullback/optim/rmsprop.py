@@ -26,6 +26,14 @@ class RMSprop(ElementwiseOptimizer):
     `params` are tensors, or groups of them with options of their own. With g = grad + weight_decay * p: v = alpha * v
     + (1 - alpha) * g ** 2 and step = g / (sqrt(v) + eps), where `centered` takes the squared running mean of g from
     v; p -= lr * step, or with `momentum` b = momentum * b + step and p -= lr * b.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.RMSprop([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([5.9605e-08, 5.9605e-08])
     """
 
     later_options = {**ElementwiseOptimizer.later_options, "momentum": 0, "centered": False}

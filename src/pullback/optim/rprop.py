@@ -28,6 +28,14 @@ class Rprop(ElementwiseOptimizer):
 
     A step size for each element is multiplied by etas[1] where the sign of the gradient stayed and by etas[0] where it
     changed (where nothing is done), within `step_sizes`; p -= sign(grad) * step size.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.Rprop([x], lr=0.1)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.9000, 0.9000])
     """
 
     def __init__(

@@ -27,6 +27,14 @@ class SGD(ElementwiseOptimizer):
     `params` are tensors, or groups of them with options of their own. With g = grad + weight_decay * p and the buffer
     b = momentum * b + (1 - dampening) * g (g itself at first): p -= lr * b, with `nesterov` p -= lr * (g + momentum *
     b); `maximize` goes the other way. `foreach` and `fused` say how, not what, is computed.
+
+    >>> import pullback
+    >>> x = pullback.ones(2, requires_grad=True)
+    >>> optimizer = pullback.optim.SGD([x], lr=0.1, momentum=0.9)
+    >>> (x ** 2).sum().backward()
+    >>> optimizer.step()
+    >>> x.detach()
+    tensor([0.8000, 0.8000])
     """
 
     takes_sparse_gradients = True

@@ -18,6 +18,13 @@ class LambdaLR(LRScheduler):
     """The initial rate times a function of the epoch.
 
     `lr_lambda` is a function of the epoch, or one for each group. lr = base lr * lr_lambda(epoch).
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=lambda epoch: 1 / (1 + epoch))
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.3333, 0.25]
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
@@ -46,6 +53,13 @@ class MultiplicativeLR(LambdaLR):
     """The present rate times a function of the epoch.
 
     `lr_lambda` is a function of the epoch, or one for each group. lr = the last lr * lr_lambda(epoch).
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.MultiplicativeLR(optimizer, lr_lambda=lambda epoch: 0.5)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.25, 0.125]
     """
 
     def get_lr(self) -> list[Any]:
@@ -69,6 +83,13 @@ class StepLR(LRScheduler):
     """Multiply by `gamma` every `step_size` epochs.
 
     lr = base lr * gamma ** (epoch // step_size).
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 1.0, 0.5, 0.5]
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
@@ -90,6 +111,13 @@ class MultiStepLR(LRScheduler):
     """Multiply by `gamma` at given epochs.
 
     lr = base lr * gamma ** (the number of `milestones` passed).
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.5, 0.25]
     """
 
     def __init__(
@@ -114,6 +142,13 @@ class ConstantLR(LRScheduler):
     """A fraction of the rate for the first `total_iters` epochs.
 
     lr = base lr * factor until `total_iters`, then the base lr.
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [0.5, 0.5, 1.0, 1.0]
     """
 
     def __init__(
@@ -143,6 +178,13 @@ class LinearLR(LRScheduler):
 
     The factor goes from `start_factor` to `end_factor` in `total_iters` steps. lr = base lr * (start + (end - start) *
     min(epoch, total_iters) / total_iters).
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [0.25, 0.5, 0.75, 1.0]
     """
 
     def __init__(
@@ -177,6 +219,13 @@ class ExponentialLR(LRScheduler):
     """Multiply by `gamma` every epoch.
 
     lr = base lr * gamma ** epoch.
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 0.25, 0.125]
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -197,6 +246,13 @@ class PolynomialLR(LRScheduler):
     """Fall to zero as a power over `total_iters` epochs.
 
     lr = base lr * (1 - epoch / total_iters) ** power, zero from `total_iters` on.
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.75, 0.5, 0.25]
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
@@ -221,6 +277,13 @@ class CosineAnnealingLR(LRScheduler):
     """Follow a cosine from the initial rate to `eta_min` over `T_max` epochs, and back.
 
     lr = eta_min + (base lr - eta_min) * (1 + cos(pi * epoch / T_max)) / 2.
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.8536, 0.5, 0.1464]
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -253,6 +316,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Follow a cosine from the initial rate to `eta_min`, again and again, each time `T_mult` times as long.
 
     As `CosineAnnealingLR` over T_i steps, then from the start with T_i * T_mult; the first T_i is `T_0`.
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 0.5, 1.0, 0.5]
     """
 
     def __init__(

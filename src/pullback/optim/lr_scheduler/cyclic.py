@@ -31,6 +31,13 @@ class CyclicLR(LRScheduler):
 
     From `base_lr` to `max_lr` in `step_size_up` batches and back in `step_size_down`, again and again; `mode`
     "triangular2" halves each height, "exp_range" multiplies it by gamma ** batch.
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.25, max_lr=1.0, step_size_up=2)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [0.25, 0.625, 1.0, 0.625]
     """
 
     def __init__(
@@ -122,6 +129,13 @@ class OneCycleLR(LRScheduler):
 
     From max_lr / div_factor to `max_lr` in the first `pct_start` of the steps, then down to the first /
     final_div_factor, along a cosine or a line; momentum goes the other way. Call `step()` after each batch.
+
+    >>> import pullback
+    >>> optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> scheduler = pullback.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
+    >>> rates = [(scheduler.get_last_lr()[0], optimizer.step(), scheduler.step())[0] for _ in range(4)]
+    >>> [round(rate, 4) for rate in rates]
+    [0.04, 0.8117, 0.2831, 0.0]
     """
 
     def __init__(
