@@ -56,8 +56,8 @@ def test_functions_are_accurate(name: str, dtype: Any, wide: Any) -> None:
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "sigmoid"])
 def test_functions_of_float32_err_by_one_unit_at_most(name: str) -> None:
     magnitudes = np.exp2(np.random.default_rng(0).uniform(-40, 20, 400_000))
-    # Around 17.1 the 1 of expm1 is half a unit; at -5.85 and 5.2 exp errs most.
-    near = np.concatenate([np.linspace(c - 0.2, c + 0.2, 20_000) for c in (17.13, -5.85, 5.2)])
+    # Around 17.1 the 1 of expm1 is half a unit; at the others exp and tanh err most.
+    near = np.concatenate([np.linspace(c - 0.2, c + 0.2, 20_000) for c in (17.13, -5.85, 5.2, -16.29, 1.004)])
     x = np.concatenate([magnitudes, -magnitudes, near]).astype(np.float32)
     with np.errstate(all="ignore"):
         exact = FUNCTIONS[name][0](x.astype(np.float64))
@@ -97,7 +97,7 @@ THROUGH_FLOAT64: dict[str, tuple[Callable[[Any], Any], list[tuple[float, float]]
     "cosh": (np.cosh, [(-1, 1), (-88, 88)]),
     "log2": (np.log2, [(0.5, 2), (0.99, 1.01), (1e-30, 1e-20), (1, 1e6), (1e-45, 1e-38)]),
     "log10": (np.log10, [(0.5, 2), (0.99, 1.01), (1e-30, 1e-20), (1, 1e6), (1e-45, 1e-38)]),
-    "exp2": (np.exp2, [(-1, 1), (-126, 127.9)]),
+    "exp2": (np.exp2, [(-1, 1), (-126, 127.9), (4.5, 4.6)]),
 }
 
 
@@ -107,7 +107,7 @@ def test_float32_is_as_accurate_as_its_digits_allow(name: str) -> None:
     for low, high in ranges:
         x = np.random.default_rng(0).uniform(low, high, 20_000).astype(np.float32)
         error = ulps(getattr(kernels, name)(x), reference(x.astype(np.float64)))
-        assert np.max(error) <= 1.2, (low, high)
+        assert np.max(error) <= 1.0, (low, high)
 
 
 @pytest.mark.parametrize("name", THROUGH_FLOAT64)

@@ -80,15 +80,8 @@ INLINE double exp_remainder(double r)
                       5.00000000000000111e-01);
 }
 
-/* exp(r). Where products and sums are fused, Horner's rule to the end rounds least. */
-INLINE float exp_of_smallf(float r)
-{
-#ifdef __FMA__
-    return (exp_remainderf(r) * r + 1.0f) * r + 1.0f;
-#else
-    return (exp_remainderf(r) * (r * r) + r) + 1.0f;
-#endif
-}
+/* exp(r). Where products and sums are fused, Horner's rule to the end rounds least; no macro tells the clones of a loop. */
+INLINE float exp_of_smallf(float r) { return (exp_remainderf(r) * r + 1.0f) * r + 1.0f; }
 
 /* The remainder to a few bits more, for functions that add it to something smaller than 1. */
 INLINE float long_exp_remainderf(float r)
@@ -177,16 +170,21 @@ INLINE double fast_expm1(double x)
     return x > 700.0 ? root * root : copysign(expm1_of_moderate(limited), x);
 }
 
-/* tanh(y) = 1 - 2 e / (1 + e) with e = exp(-2 y); near zero, where that cancels, an odd polynomial. */
+/* tanh(y) = 1 - 2 e / (1 + e) with e = exp(-2 y); near zero, where that cancels, an odd polynomial. Of float32, e is 2^n
+ * times a polynomial of y + n log(2) / 2 (the step from `shifted` to it need not be exact: e is small where n is large), and
+ * `lost` is what half of 1 + e lost in rounding. */
 INLINE float fast_tanhf(float x)
 {
     float y = fabsf(x), z = y * y, limited = y > 10.0f ? 10.0f : y;
     float shifted = limited * -2.88539008f + (SHIFTF + 127.0f), n = shifted - (SHIFTF + 127.0f);
-    float r = (limited * -2.0f - n * LOG2_HIGHF) - n * LOG2_LOWF;
-    float e = ((exp_remainderf(r) * (r * r) + r) + 1.0f) * float_of_bits(bits_of_float(shifted) << 23);
-    float near = POLYNOMIAL(z, 9.131072092e-05f, -7.175781181e-04f, 2.873754390e-03f, -8.419368816e-03f,
-                            2.170203553e-02f, -5.393234687e-02f, 1.333295443e-01f, -3.333331949e-01f);
-    return copysignf(y < 1.0f ? near * z * y + y : 1.0f - 2.0f * e / (1.0f + e), x);
+    float half_rest = limited + n * 3.46573591e-1f;
+    float p = POLYNOMIAL(half_rest, 8.841305715e-02f, -2.677998435e-01f, 6.666942525e-01f, -1.333321632e+00f,
+                         1.999999737e+00f, -2.0f, 1.0f);
+    float e = p * float_of_bits(bits_of_float(shifted) << 23);
+    float half = 0.5f + 0.5f * e, lost = e + (1.0f - 2.0f * half), ratio = e / half;
+    float near = POLYNOMIAL(z, -3.584523511e-04f, 2.301365603e-03f, -7.946107537e-03f, 2.148665860e-02f,
+                            -5.387980118e-02f, 1.333234459e-01f, -3.333329558e-01f);
+    return copysignf(y < 1.0f ? near * z * y + y : 1.0f - (ratio - ratio * lost), x);
 }
 
 INLINE double fast_tanh(double x)

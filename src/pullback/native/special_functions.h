@@ -287,7 +287,7 @@ INLINE float fast_exp2f(float x)
 {
     float limited = x > 129.0f ? 129.0f : x < -151.0f ? -151.0f : x; /* NaN stays */
     float shifted = limited + SHIFTF, r = (limited - (shifted - SHIFTF)) * 0.693147181f;
-    float p = (exp_remainderf(r) * (r * r) + r) + 1.0f;
+    float p = exp_of_smallf(r);
     uint32_t whole = bits_of_float(shifted), half = (uint32_t)((int32_t)whole >> 1) << 23, rest = (whole << 23) - half;
     return p * float_of_bits(half + (127u << 23)) * float_of_bits(rest + (127u << 23));
 }
