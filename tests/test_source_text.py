@@ -45,6 +45,6 @@ def test_nothing_else_in_the_package_compiles_text() -> None:
     # a size in it is looked up as well; others call torch.compile, re.compile and their like.
     assert found == {
         "source_text.py", "__main__.py", "dispatch/templates.py", "dispatch/recording.py", "devices/loading.py",
-        "recording/tensor_formulas.py", "devices/cuda/elementwise.py", "inspection/derivative_use.py", "pytorch/compiler.py", "compiling/function_text.py",
+        "recording/tensor_formulas.py", "devices/cuda/elementwise.py", "inspection/derivative_use.py", "pytorch/compiler/__init__.py", "pytorch/_dynamo/__init__.py", "compiling/function_text.py",
         "compiling/number_flow.py", "nn/modules/module.py",
     }  # fmt: skip

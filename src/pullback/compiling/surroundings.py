@@ -20,7 +20,6 @@ this package that code asks for by name.
 from __future__ import annotations
 
 import array
-import ctypes
 import functools
 import itertools
 import operator
@@ -33,6 +32,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pullback.backend.array_module import is_array, ndarray
+from pullback.backend.c_types import ctypes
 from pullback.backend.device import device
 from pullback.backend.dtype import dtype
 from pullback.backend.layout import layout, memory_format
@@ -50,7 +50,8 @@ _ITERATORS: Any = (types.GeneratorType, type(iter([])), type(iter(())), type(ite
               enumerate, zip, map, filter)  # fmt: skip
 LIBRARY = tuple({os.path.dirname(os.__file__) + os.sep, sys.prefix + os.sep, sys.base_prefix + os.sep})
 _same = operator.is_
-_MEMORY: Any = (bytearray, array.array, memoryview, ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array)
+_C_MEMORY: Any = () if ctypes is None else (ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array)
+_MEMORY: Any = (bytearray, array.array, memoryview, *_C_MEMORY)
 MOST_MEMORY = 1 << 20
 """Arrays of more bytes than this are not compared: a function that can read one runs eagerly."""
 _ASKED_SETTINGS = ("get_num_threads", "get_num_interop_threads", "get_float32_matmul_precision", "initial_seed")
