@@ -18,10 +18,26 @@ import pytest
 import pullback
 from pullback.autograd.graph import module_path_of, record_source_lines, set_source_lines, source_line_of
 from pullback.graph.source_lines import CHEAP, HIDDEN, WRITES_KEPT, place_of
+from pullback.inspection.nodes import nodes_behind, tensors_in
 from pullback.native import extension
 from pullback.utils.graph_picture import graph_tree, make_dot
+from tests.derivatives.sampling import Sample
+from tests.derivatives.test_derivatives import SAMPLES
 
 HERE = Path(__file__).name
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_every_node_of_every_operation_knows_its_line(sample: Sample) -> None:
+    inputs = [pullback.tensor(array, requires_grad=array.dtype.kind in "fc") for array in sample.arrays()]
+    wanted = [tensor for tensor in inputs if tensor.requires_grad]
+    with record_source_lines():
+        results = [tensor for tensor in tensors_in(sample.call(*inputs)) if tensor.grad_fn is not None]
+        sums = [tensor.abs().sum() for tensor in results]
+        gradients = pullback.autograd.grad(sums, wanted, create_graph=sample.second_order, allow_unused=True)
+    nodes = nodes_behind([*results, *[grad for grad in gradients if grad is not None]])
+    assert {node.name() for node in nodes if source_line_of(node) is None} <= {"torch::autograd::AccumulateGrad"}
 
 
 def test_a_node_knows_the_line_that_recorded_it() -> None:

@@ -66,6 +66,18 @@ def test_a_long_loop_of_one_or_two_operations_is_one_box_too(period: int, repeat
     assert len(loop.rows()) == period * repeats
 
 
+@pytest.mark.parametrize(("count", "expected"), [(8, 8), (9, 1)])
+def test_many_operations_side_by_side_are_one_box(count: int, expected: int) -> None:
+    rows = chain("output", "Stack", *["Select"] * count, "Embedding")
+    rows[1].inputs = list(range(2, 2 + count))
+    for row in rows[2 : 2 + count]:
+        row.inputs = [2 + count]
+    embedding, *selected, stack, output = fold(rows).items
+    assert (embedding, stack, output) == (2 + count, 1, 0)
+    assert len(selected) == expected
+    assert [(item.name, item.repeats) for item in selected if isinstance(item, Group)] == [("Select", 9)] * (count > 8)
+
+
 def test_the_steps_of_a_loop_are_collapsed_without_any_module() -> None:
     root = fold(chain("output", "Sum", *["Mul", "Tanh", "Add"] * 50))
     repeated = root.items[0]

@@ -10,6 +10,7 @@ from pullback.graph.edge import Edges
 from pullback.graph.node import Node
 from pullback.graph.shown_results import result_of
 from pullback.graph.shown_values import has_row
+from pullback.graph.source_lines import source_line_of
 
 
 class RenamedNode(Node):
@@ -19,6 +20,7 @@ class RenamedNode(Node):
         self.inner = inner
         self.fused = fused
         self.sequence_nr = inner.sequence_nr
+        self.source = source_line_of(inner)
         self.next_edges = inner.next_edges
         self.shape, self.dtype = inner.shape, inner.dtype
         self.output_metadata = inner.output_metadata

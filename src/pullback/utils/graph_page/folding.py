@@ -17,6 +17,8 @@ MOST_ITEMS = 120
 """A group with more rows than this is divided into blocks: no layout, and no reader, takes more at a time."""
 LONGEST_PERIOD = 60
 FEWEST_REPEATS = 3
+WIDEST_ROW = 8
+"""So many operations that do not read each other stand side by side; more are shown as one."""
 
 
 @dataclass
@@ -145,10 +147,10 @@ def _tidy(group: Group, rows: Sequence[Row], signatures: dict[int, str]) -> None
     group.items = [_unwrapped(item) for item in group.items]
     signs = [_signature(item, rows, signatures) for item in group.items]
     period, repeats = _best_period(signs, 0) if signs else (1, 1)
-    if _is_worth(period, repeats, group.items) and period * repeats == len(signs):
+    if _is_worth(period, repeats, group.items, rows) and period * repeats == len(signs):
         group.items, group.repeats = _steps(group.items, period), repeats
     else:
-        group.items = _collapse(group.items, signs)
+        group.items = _collapse(group.items, signs, rows)
     if len(group.items) > MOST_ITEMS:
         group.items = _in_blocks(group.items)
 
@@ -168,15 +170,15 @@ def _signature(item: int | Group, rows: Sequence[Row], known: dict[int, str]) ->
     return known[id(item)]
 
 
-def _collapse(items: list[int | Group], signs: list[str]) -> list[int | Group]:
+def _collapse(items: list[int | Group], signs: list[str], rows: Sequence[Row]) -> list[int | Group]:
     """Put each run of a repeated pattern into one group: `layers.0` to `layers.10` of eleven, or the steps of a loop."""
     result: list[int | Group] = []
     position = 0
     while position < len(items):
         period, repeats = _best_period(signs, position)
         members = items[position : position + period * repeats]
-        if _is_worth(period, repeats, members):
-            result.append(_repetition(members, period, repeats))
+        if _is_worth(period, repeats, members, rows):
+            result.append(_repetition(members, period, repeats, rows))
         else:
             members = members[:1]
             result.extend(members)
@@ -184,10 +186,16 @@ def _collapse(items: list[int | Group], signs: list[str]) -> list[int | Group]:
     return result
 
 
-def _is_worth(period: int, repeats: int, members: Sequence[int | Group]) -> bool:
+def _is_worth(period: int, repeats: int, members: Sequence[int | Group], rows: Sequence[Row]) -> bool:
     """Whether a repetition is shown as one: a chain of single operations reads better as it is, unless it is long."""
-    is_long = period > 2 or period * repeats > MOST_ITEMS
+    is_long = period > 2 or period * repeats > (WIDEST_ROW if _are_apart(members, rows) else MOST_ITEMS)
     return repeats >= FEWEST_REPEATS and (is_long or any(isinstance(item, Group) for item in members))
+
+
+def _are_apart(members: Sequence[int | Group], rows: Sequence[Row]) -> bool:
+    """Whether these are operations of which none reads another: the layout puts them side by side."""
+    positions = {item for item in members if not isinstance(item, Group)}
+    return len(positions) == len(members) and all(positions.isdisjoint(rows[item].inputs) for item in positions)
 
 
 def _best_period(signs: list[str], start: int) -> tuple[int, int]:
@@ -215,11 +223,14 @@ def _steps(members: list[int | Group], period: int) -> list[int | Group]:
     ]
 
 
-def _repetition(members: list[int | Group], period: int, repeats: int) -> Group:
+def _repetition(members: list[int | Group], period: int, repeats: int, rows: Sequence[Row]) -> Group:
     items = _steps(members, period)
     first, last = items[0], items[-1]
-    named = period == 1 and isinstance(first, Group) and isinstance(last, Group)
-    name = f"{first.name} … {last.name}" if named else "repeated"  # type: ignore[union-attr]
+    name = "repeated"
+    if isinstance(first, int):
+        name = rows[first].label
+    elif period == 1 and isinstance(last, Group):
+        name = f"{first.name} … {last.name}"
     if len(items) > MOST_ITEMS:
         items = _in_blocks(items)
     return Group(name, "repeat", items, repeats)
