@@ -184,7 +184,6 @@ def _digest_of_flags(extensions: list[Any]) -> str:
 
 
 def _cythonized() -> list[Any]:
-    sys.path.insert(0, str(ROOT))
     from tools.native_sources import TranslationError, write_sources
 
     print("pullback: translating the hot modules to C", file=sys.stderr, flush=True)
@@ -280,4 +279,13 @@ def _hot_modules(cythonize: Any, written: dict[str, Path], target: Path) -> list
 
 
 if __name__ == "__main__":  # Cython's processes may import this file
-    setup(ext_modules=_kernels(), cmdclass={"build_ext": OptionalBuild, "build_py": WholeFamilies})
+    sys.path.insert(0, str(ROOT))
+    from tools.package_page import addresses, page_text, repository
+
+    setup(
+        long_description=page_text(ROOT / "README.md", repository()),
+        long_description_content_type="text/markdown",
+        project_urls=addresses(repository()),
+        ext_modules=_kernels(),
+        cmdclass={"build_ext": OptionalBuild, "build_py": WholeFamilies},
+    )
