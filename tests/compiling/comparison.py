@@ -27,7 +27,12 @@ def assert_close(actual: Any, expected: Any, rtol: float = 2e-5) -> None:
 def skipped(function: Any) -> int:
     """How often Python was skipped."""
     assert isinstance(function, CompiledFunction)
-    return function.runs
+    return function.runs - failures(function)
+
+
+def failures(function: CompiledFunction) -> int:
+    """How often a program raised, and the function ran in its place."""
+    return sum(getattr(entry, "failures", 0) for kind in function.kinds.values() for entry in kind.entries)
 
 
 def assert_same(function: Callable[..., Any], *shapes: tuple[int, ...]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pullback
 from pullback.compiling import backend
 from pullback.source_text import run_text
+from tests.compiling.comparison import failures
 from tests.fuzz.execution import PRELUDE
 from tests.fuzz.generation import make_program
 
@@ -167,7 +168,7 @@ def _agree(expected: Any, actual: Any, rounding: float = 1e-3) -> bool:
 def skipped(compiled: Any) -> int:
     """How often Python was skipped, for the whole function or a piece of it."""
     segments = compiled.segments
-    return int(compiled.runs) + (0 if segments is None else sum(map(skipped, segments.pieces)))
+    return int(compiled.runs) - failures(compiled) + (0 if segments is None else sum(map(skipped, segments.pieces)))
 
 
 def difference(case: Case) -> tuple[str | None, int]:
@@ -183,7 +184,7 @@ def difference(case: Case) -> tuple[str | None, int]:
                 return f"call {call} ({skipped(compiled)} skipped): {parts[0] if parts else 'lengths'}", skipped(
                     compiled
                 )
-    return None, skipped(compiled)
+    return ("a program raised, and the function did not" if failures(compiled) else None), skipped(compiled)
 
 
 def main() -> int:

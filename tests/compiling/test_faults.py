@@ -19,7 +19,7 @@ import pytest
 
 import pullback
 from pullback import kernels, nn
-from pullback.compiling import backend, compiled_function, library
+from pullback.compiling import backend, compiled_function, entries, library
 from pullback.compiling.kernel_names import current_recorder
 from pullback.recording import array_formulas
 from tests.compiling.comparison import CALLS, assert_close, skipped, weights
@@ -146,7 +146,7 @@ def test_random_stream_goes_on_as_in_eager_after_an_error() -> None:
 
 
 def test_fault_of_the_compiler_itself_leaves_the_result_of_eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*args: Any) -> Any:
+    def fail(*args: Any, **kwargs: Any) -> Any:
         raise ZeroDivisionError("on purpose")
 
     monkeypatch.setattr(compiled_function, "Entry", fail)
@@ -154,6 +154,24 @@ def test_fault_of_the_compiler_itself_leaves_the_result_of_eager(monkeypatch: py
     assert_goes_on(lambda x: x.exp(), compiled, 0)
     told = str(pullback.compiler.explain(compiled)(pullback.ones(2)))
     assert "ZeroDivisionError: on purpose" in told
+
+
+def test_program_that_raises_where_its_function_does_not_is_given_up() -> None:
+    compiled = pullback.compile(lambda x: x.exp() + 1)
+    for _ in range(CALLS):
+        compiled(pullback.ones(2))
+
+    def fail(inputs: Any) -> Any:
+        raise ZeroDivisionError("on purpose")
+
+    (entry,) = [entry for kind in compiled.kinds.values() for entry in kind.entries]
+    entry.run_forward = fail
+    for _ in range(entries.MOST_FAILURES + 2):
+        assert compiled(pullback.zeros(2)).tolist() == [2, 2]
+    assert entry.failures == entries.MOST_FAILURES
+    assert "its program raised ZeroDivisionError: on purpose" in str(
+        pullback.compiler.explain(compiled)(pullback.ones(2))
+    )
 
 
 # Ctrl-C.

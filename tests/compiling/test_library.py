@@ -7,6 +7,7 @@ import shlex
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,14 @@ def test_second_library_finds_what_the_first_compiled(folder: Path, monkeypatch:
     Library().addresses([TEXT])
     monkeypatch.setattr(subprocess, "run", None)
     assert Library().addresses([TEXT])[0]
+
+
+def test_nothing_is_left_beside_the_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "temporary"
+    other.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(other))
+    Library().addresses([TEXT])
+    assert not list(other.iterdir())
 
 
 @pytest.mark.parametrize("content", [b"", b"no library", None])

@@ -47,6 +47,45 @@ def test_whole_training_step_is_one_program(make: Any, set_to_none: bool) -> Non
             assert_close(one, other, rtol=1e-4)  # eight steps by normalized gradients enlarge a rounding
 
 
+def _step_twice(network: Any, old: list[Any], optimizer: Any) -> Any:
+    optimizer.zero_grad()
+    network(pullback.ones(2, 4)).square().sum().backward()
+    optimizer.step()
+    return [p.detach().clone() for p in network.parameters()]
+
+
+@pytest.mark.parametrize("make", [OPTIMIZERS[0], OPTIMIZERS[2]])
+@pytest.mark.parametrize(
+    "after",
+    [
+        lambda network, old, optimizer: network(pullback.ones(2, 4)).detach(),
+        lambda network, old, optimizer: old,
+        lambda network, old, optimizer: [p.detach() - q for p, q in zip(network.parameters(), old, strict=True)],
+        _step_twice,
+    ],
+)
+def test_program_reads_parameters_after_their_step(make: Any, after: Any) -> None:
+    def run(compiles: bool) -> Any:
+        pullback.manual_seed(0)
+        network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+        optimizer = make(network.parameters())
+
+        def step(x: Any) -> Any:
+            old = [p.detach().clone() for p in network.parameters()]
+            optimizer.zero_grad()
+            network(x).square().mean().backward()
+            optimizer.step()
+            return after(network, old, optimizer)
+
+        act = pullback.compile(step) if compiles else step
+        results = [pullback.utils._pytree.tree_leaves(act(pullback.randn(6, 4))) for _ in range(6)]
+        assert not compiles or skipped(act) >= 3
+        return [x for result in results for x in result] + [p.detach() for p in network.parameters()]
+
+    for expected, actual in zip(run(False), run(True), strict=True):
+        assert_close(expected, actual, rtol=1e-4)
+
+
 def scheduled(reads_rate: bool) -> Any:
     """The parameters after steps with a rate that changes, eager and compiled, and how often Python was skipped."""
     results = []

@@ -123,6 +123,10 @@ class Kind:
         self.is_instance = False
         """Whether a template wrote its program down."""
 
+    def run_eagerly(self, reason: str) -> None:
+        """Record no more calls of this kind, and run no program."""
+        self.is_eager, self.stops = True, [Stop(reason, None)]
+
 
 class CompiledFunction:
     """Calls `function`, or the program that stands for it. See Note [Skipping Python]."""
@@ -303,7 +307,7 @@ class CompiledFunction:
             return False
         try:
             with waiting(f"compiling {_told_name(self.function)}"):
-                entry = Entry(found, self.function, self._builder())
+                entry = Entry(found, self.function, self._builder(), give_up=kind.run_eagerly)
         except Exception as error:  # the call is recorded as any other is
             self.templates.tell(f"{type(error).__name__}: {error}")
             return False
@@ -388,7 +392,7 @@ class CompiledFunction:
             if ready is not None and not entry.writes():
                 entry.make(args, kwargs, ready[0])
         except CannotTrace as error:
-            kind.is_eager, kind.stops = True, [Stop(str(error), None)]
+            kind.run_eagerly(str(error))
             return made.result
         kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
         count_program(len(made.program.calls))
@@ -400,7 +404,7 @@ class CompiledFunction:
         try:
             return call_inside(entry.run, (leaves, args, kwargs, tensors, arrays), {})
         except CannotTrace as error:
-            kind.is_eager, kind.stops = True, [Stop(str(error), None)]
+            kind.run_eagerly(str(error))
             return call_inside(self.function, args, kwargs)
 
     def _learn(self, kind: Kind, made: Capture, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -418,15 +422,13 @@ class CompiledFunction:
                 made.conditions = [*made.conditions, *[only_for(place, leaves[place]) for place in same]]
             entry: Entry | None = None
             if is_known or made.gradient_values or made.is_freed:  # else the result is eager's own
-                entry = Entry(made, self.function, self._builder() if is_known else replay)
+                entry = Entry(made, self.function, self._builder() if is_known else replay, give_up=kind.run_eagerly)
         except Exception as error:  # the call itself went well
-            kind.is_eager = True
-            kind.stops = [Stop(f"no program can be made of it ({type(error).__name__}: {error})", None)]
+            kind.run_eagerly(f"no program can be made of it ({type(error).__name__}: {error})")
             return made.result
         result = made.result
         if entry is not None and self.is_differentiated_twice and entry.gradient_values and not entry.is_pure:
-            kind.is_eager = True
-            kind.stops = [Stop("the function differentiates it twice, and its effects cannot be repeated", None)]
+            kind.run_eagerly("the function differentiates it twice, and its effects cannot be repeated")
         elif entry is not None:
             result = entry.result_of(made, leaves, args, kwargs)
         if is_known and entry is not None:

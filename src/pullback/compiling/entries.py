@@ -25,6 +25,9 @@ from pullback.modes.cuts import repeat_cut
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import new_tensor
 
+MOST_FAILURES = 3
+"""After so many calls in which a program raised and its function did not (it may have caught the error), it is given up."""
+
 
 class Backward(NamedTuple):
     """A runner of a backward program, and what it is given: places of what was kept, and gradients."""
@@ -36,16 +39,25 @@ class Backward(NamedTuple):
     """Which results are surely new arrays that nobody else holds. See Note [Owned gradients]."""
 
 
+def _say_nothing(reason: str) -> None:
+    pass
+
+
 class Entry:
     """What was recorded, built. `run` gives what the function gives; `fits` says whether that is still so."""
 
     recorded_as: Any = None
     """The fingerprint of the recording."""
+    failures = 0
+    """How many calls ran the function too, which did not raise, after its program had."""
 
     def __init__(
-        self, made: Capture, function: Callable[..., Any], build: Callable[[Program], Runner] = replay
-    ) -> None:
+        self, made: Capture, function: Callable[..., Any], build: Callable[[Program], Runner] = replay, *,
+        give_up: Callable[[str], None] = _say_nothing,
+    ) -> None:  # fmt: skip
         self.function = function
+        self.give_up = give_up
+        """Told why the program is not to be run any more."""
         self.build = build
         self.inputs: list[Input] = made.inputs
         self.outputs = made.outputs
@@ -147,10 +159,14 @@ class Entry:
             outputs = self.run_forward(
                 [*arrays, *[evaluate(e, leaves) for _, e in self.scalars]] if self.scalars else arrays
             )
-        except Exception:
+        except Exception as error:
             if state is not None:
                 set_random_states(state)
-            return call_inside(self.function, args, kwargs)  # which raises what eager execution raises
+            result = call_inside(self.function, args, kwargs)  # which raises what eager execution raises
+            self.failures += 1
+            if self.failures == MOST_FAILURES:
+                self.give_up(f"its program raised {type(error).__name__}: {error}")
+            return result
         for update in self.updates:
             update.run(arrays, outputs)
         for place, count in self.versions:

@@ -68,6 +68,7 @@ class Library:
         self._loaded: list[Any] = []
         self._lock = threading.Lock()
         self._folder: Path | None = None
+        self._fallback: Path | None = None
 
     def addresses(self, texts: list[str]) -> list[int]:
         """Where the loops of these texts are; those that are new are compiled."""
@@ -123,7 +124,8 @@ class Library:
             if done.returncode or not made.exists():
                 raise CompilerFailed(f"{shlex.join(compiler)} fails: {done.stderr[:2000]}")
             content = made.read_bytes()
-            for target in (folder, self._temporary()):
+            for find in (lambda: folder, self._temporary):
+                target = find()
                 path = target / f"{key}-{hashlib.sha256(content).hexdigest()[:16]}.so"
                 try:
                     _write_whole(path, content)
@@ -149,9 +151,11 @@ class Library:
         return self._folder
 
     def _temporary(self) -> Path:
-        made = Path(tempfile.mkdtemp(prefix="pullback-loops-"))
-        atexit.register(shutil.rmtree, made, ignore_errors=True)
-        return made
+        """A folder that goes with the process, one for all that is compiled in it."""
+        if self._fallback is None or not self._fallback.exists():
+            self._fallback = Path(tempfile.mkdtemp(prefix="pullback-loops-"))
+            atexit.register(shutil.rmtree, self._fallback, ignore_errors=True)
+        return self._fallback
 
     def forget(self) -> None:
         """Look for the folder anew, and for every loop in it: for tests."""

@@ -7,6 +7,7 @@ nobody reads where it is a view, and said in `lowered/` for those that reduce, m
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,8 +109,10 @@ def choose(mask: Symbol, first: Any, second: Any) -> Symbol:
 class Lowering:
     """The steps of a program so far, and where its values are."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, overwrites: bool = True) -> None:
         self.program = program
+        self.written = {value: program.inputs[place] for place, value in program.writes} if overwrites else {}
+        """Values that are to end in the memory of inputs, where calls may put them at once."""
         self.steps: list[StepKind] = []
         self.places: dict[Any, Place] = {}
         self.numbers = {value: i for i, value in enumerate(program.inputs) if isinstance(value, Number)}
@@ -290,11 +293,27 @@ def _as_matrix(place: Place) -> Place:
 
 def lower(program: Program) -> Lowering:
     """The steps of a program."""
+    made = _lowered(Lowering(program))
+    return made if not _reads_overwritten(made) else _lowered(Lowering(program, overwrites=False))
+
+
+def _reads_overwritten(made: Lowering) -> bool:
+    """Whether something asks for what an input held, after a call that wrote over it."""
+    gone: set[Storage] = set()
+    for step in made.steps:
+        if gone and any(place.storage in gone for place in step.reads):
+            return True
+        if isinstance(step, KernelCall):
+            gone.update(place.storage.before for place in step.outs if place.storage.before is not None)
+    ends = [*made.program.outputs, *[value for _, value in made.program.writes]]
+    return bool(gone) and any(made.place(value).storage in gone for value in ends if isinstance(value, Value))
+
+
+def _lowered(made: Lowering) -> Lowering:
     from pullback.compiling.lowered import LOWERINGS
 
-    made = Lowering(program)
     known: dict[Any, Any] = {}
-    for call in program.calls:
+    for call in made.program.calls:
         before = len(made.steps)
         made.call = call
         try:
@@ -529,10 +548,23 @@ def _is_uniform(place: Place) -> bool:
 def _keep_call(made: Lowering, call: Call) -> None:
     """Leave a call to its kernel; what shares memory with an argument is a place of its own all the same."""
     places = {value: made.place(value) for value in call.reads if type(value) is Value}
-    outs = []
-    for value in call.results:
-        dtype = np.dtype(value.dtype)
-        place = Storage(MADE, shape=tuple(value.shape), strides=tuple(value.strides), dtype=dtype).whole
-        made.places[value] = place
-        outs.append(place)
+    outs = _overwritten(made, call) or [_place_of_its_own(value) for value in call.results]
+    made.places.update(zip(call.results, outs, strict=True))
     made.steps.append(KernelCall(call, places, outs, call, list(places.values())))
+
+
+def _place_of_its_own(value: Value) -> Place:
+    return Storage(MADE, shape=tuple(value.shape), strides=tuple(value.strides), dtype=np.dtype(value.dtype)).whole
+
+
+def _overwritten(made: Lowering, call: Call) -> list[Place] | None:
+    """The places of a call's arguments, if it can write its results over them and they are inputs that are to hold these."""
+    if call.in_place is None:
+        return None
+    given = [value for row in call.arguments[0] for position, value in enumerate(row) if position != 1]
+    if len(given) != len(call.results) or len(set(given)) != len(given):
+        return None
+    if any(made.written.get(result) is not value for value, result in zip(given, call.results, strict=True)):
+        return None
+    storages = [made.places[value].storage for value in given]
+    return [replace(storage, before=storage, pieces=[]).whole for storage in storages]
