@@ -38,6 +38,8 @@ _TINY, _COSTLY, _MOST_COST_OF_COSTLY = 64, 20, 200
 of eight as of thirty, which take the compiler three times as long."""
 _SMALL_WHOLE = 8192
 """Up to so many elements a reduction of everything is done by one thread, as one row."""
+_SMALL_DRAW = 1 << 16
+"""Bytes of an array that may wait in memory for what reads it."""
 _NEAR = 6
 """So many groups that read the same memory are tried."""
 
@@ -283,6 +285,7 @@ class Fusion:
         """The groups, each after those that it needs, calls as late as can be, else as the program has them.
 
         What writes into inputs comes last: a call that raises (an index out of range) should have changed nothing by then.
+        Small arrays that depend on nothing, as masks of dropout, come first: so they do not part what lies around them.
         """
         after: dict[int, set[int]] = {group.number: set() for group in self.groups}
         waiting: dict[int, int] = {}
@@ -305,10 +308,14 @@ class Fusion:
         assert len(ordered) == len(self.groups), "groups wait for each other"
         return ordered
 
-    def _turn(self, number: int) -> tuple[bool, bool, int]:
+    def _turn(self, number: int) -> tuple[int, bool, int]:
         steps = self.groups[number].steps
-        writes = any(place.storage.before is not None for step in steps for place in writes_of(step))
-        return writes, isinstance(steps[0], KernelCall), number
+        first = steps[0]
+        if any(place.storage.before is not None for step in steps for place in writes_of(step)):
+            return 2, isinstance(first, KernelCall), number
+        if isinstance(first, KernelCall) and not first.call.reads and first.outs:
+            return int(any(place.storage.nbytes > _SMALL_DRAW for place in first.outs)), True, number
+        return 1, isinstance(first, KernelCall), number
 
 
 def _tell_followers(group: Group) -> None:

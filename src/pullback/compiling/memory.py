@@ -40,6 +40,12 @@ def laid_out(
     return made
 
 
+def unfilled(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, place: Any) -> Any:
+    """A new array of the given form, whatever it holds."""
+    made = _memory(shape, dtype, place)
+    return made if made.strides == strides else _with_strides(shape, strides, dtype, place)
+
+
 def _memory(shape: tuple[int, ...], dtype: Any, place: Any) -> Any:
     """Memory of a device, the CPU's if `place` is None."""
     if place is None:

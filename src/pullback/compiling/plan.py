@@ -296,11 +296,17 @@ class PlannedRunner:
         if call.in_place is not None and all(place.storage.before is not None for place in part.outs):
             function, targets = _giving_nothing(call.in_place), []
 
-        def run(held: list[Any]) -> None:
+        def given(held: list[Any]) -> tuple[Any, Any]:
             arrays = {value: reader(held) for value, reader in readers}
             for value, index in numbers:
                 arrays[value] = held[index]
-            made = function(*fill(call.arguments, arrays), **fill(call.options, arrays))
+            return fill(call.arguments, arrays), fill(call.options, arrays)
+
+        always = None if call.reads else (call.arguments, call.options)
+
+        def run(held: list[Any]) -> None:
+            arguments, options = always or given(held)
+            made = function(*arguments, **options)
             for slot, array in zip(targets, (made,) if call.is_single else made, strict=True):
                 held[slot] = array if is_array(array) else as_array(array)
             for slot in gone:

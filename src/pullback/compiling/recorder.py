@@ -22,7 +22,7 @@ from typing import Any
 from pullback.backend.array_module import as_array, is_array, memory_bounds
 from pullback.backend.traced_array import ReadNumber, TracedArray, is_traced, plain, traced
 from pullback.compiling.function_text import spot_of
-from pullback.compiling.memory import copied_results, laid_out, same_geometry, storage_key, window, written
+from pullback.compiling.memory import copied_results, laid_out, same_geometry, storage_key, unfilled, window, written
 from pullback.compiling.numbers import Numbers, Sizes, TracedInt, TracedNumber, key_of, plain_number
 from pullback.compiling.program import Call, Number, Program, Value
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
@@ -648,7 +648,7 @@ def _filling(function: Callable[..., Any], place: Any) -> Callable[..., Any]:
     """A function that fills an array of a device as one that makes it."""
 
     def run(shape: Any, strides: Any, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        made = laid_out(0, shape, strides, dtype, place)
+        made = unfilled(shape, strides, dtype, place)
         function(made, *args, **kwargs)
         return made
 

@@ -23,9 +23,11 @@
 TABLES(DECLARED)
 static const KernelEntry *const tables[] = {TABLES(LISTED) NULL};
 
-extern PyMethodDef tensor_methods[], method_methods[], guard_methods[], profile_hook_methods[];
+extern PyMethodDef tensor_methods[], method_methods[], guard_methods[], profile_hook_methods[],
+    unchanged_methods[];
 static PyMethodDef *const method_tables[] = {
     source_line_methods, cut_methods, pass_methods, tensor_methods, method_methods, guard_methods, profile_hook_methods,
+    unchanged_methods,
 };
 PyObject *make_program(PyObject *module, PyObject *arguments);
 PyObject *can_multiply(PyObject *module, PyObject *arguments);
