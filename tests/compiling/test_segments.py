@@ -10,6 +10,7 @@ import pytest
 
 import pullback
 from pullback import nn
+from pullback.compiling import entries
 from pullback.compiling.compiled_function import CompiledFunction
 from pullback.compiling.function_text import CannotSplit
 from pullback.compiling.segments import Segmented
@@ -461,3 +462,24 @@ def test_gradient_that_is_set_on_a_result_stays_there() -> None:
     compiled = pullback.compile(program)
     for _ in range(6):
         assert compiled(weights(3).abs())._grad.tolist() == [1.0] * 3
+
+
+def test_small_piece_is_left_to_python_and_a_large_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "MOST_SMALL_CALLS", [4, 12])
+
+    def function(x: Any) -> Any:
+        y = x.exp()
+        if y.sum() > 0:
+            y = y.sin().cos().tanh().sqrt().exp().sin().cos()
+        return y
+
+    compiled = pullback.compile(function)
+    x = pullback.ones(2)
+    for _ in range(8):
+        assert_close(compiled(x), function(x))
+    first, second = compiled.segments.pieces
+    assert first.is_small
+    assert not second.is_small
+    before = first.runs, second.runs
+    compiled(x)
+    assert (first.runs, second.runs - 1) == before

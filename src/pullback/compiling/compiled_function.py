@@ -436,10 +436,14 @@ class CompiledFunction:
             count_program(entry.calls)
             kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
             kind.attempts = 0
+            self._see(entry)
         elif is_template:
             self._make_instance(kind, self._key(args, kwargs, []), leaves)
         kind.former = [(now, values), *kind.former[: ENTRIES - 1]]
         return result
+
+    def _see(self, entry: Entry) -> None:
+        """Look at a program that was made."""
 
     def cut(self, text: FunctionType, made: Capture) -> None:
         """Run the function in pieces from now on."""
@@ -498,7 +502,18 @@ def open_places(values: Sequence[Any], *, with_whole: bool) -> list[int]:
     return found
 
 
-class Piece(CompiledFunction):
+class Inner(CompiledFunction):
+    """A part of a function that breaks: Python runs it where its programs are small."""
+
+    is_small = False
+    """Whether calls of its function take no longer than its programs."""
+
+    def _see(self, entry: Entry) -> None:
+        programs = [entry for kind in self.kinds.values() for entry in kind.entries]
+        self.is_small = self.backend is None and not self.check and all(entry.is_small() for entry in programs)
+
+
+class Piece(Inner):
     """What lies between two breaks of a function."""
 
     def __init__(self, function: Any, lines: tuple[int, int], whole: Segments) -> None:
@@ -510,6 +525,11 @@ class Piece(CompiledFunction):
 
     def _open_places(self, args: Any, kwargs: Any) -> list[int]:
         return open_places(list(args[0].values()), with_whole=True)
+
+    def _see(self, entry: Entry) -> None:
+        super()._see(entry)
+        if self.is_small:
+            self._whole.build()
 
     def cut(self, text: FunctionType, made: Capture) -> None:
         """Cut the whole function anew."""
@@ -531,9 +551,10 @@ class Segments:
         self._effects = int(made.has_effects)
         self.differentiates_twice = mentions_create_graph(text)
         self._callees: dict[Any, Any] = {}
-        self._build()
+        self.build()
 
-    def _build(self) -> None:
+    def build(self) -> None:
+        """Write the function anew, with what is known of its pieces."""
         made = Segmented(self._text, self._breaks, self._effects, lambda function, lines: Piece(function, lines, self))
         function = made.build(self.callee, self._known)
         self._known = made.pieces
@@ -559,7 +580,7 @@ class Segments:
             for spot in set(made.breaks):
                 self._breaks[spot] = 2 if spot in self._breaks else 1
             with contextlib.suppress(CannotSplit):
-                self._build()
+                self.build()
 
     def callee(self, function: Any) -> Any:
         """What to call in the place of a function that is called at a break."""
@@ -575,10 +596,10 @@ class Segments:
                 return function
             called = function.__call__ if isinstance(function, Module) else function
             owner = self.owner
-            compiled = CompiledFunction(called, check=owner.check, dynamic=owner.dynamic, backend=owner.backend)
+            compiled = Inner(called, check=owner.check, dynamic=owner.dynamic, backend=owner.backend)
             compiled.is_differentiated_twice = self.differentiates_twice
             known = self._callees[key] = (compiled, function)
-        return known[0]
+        return known[known[0].is_small]
 
 
 class _ModuleCall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,11 @@ from pullback.tensor.tensor import new_tensor
 
 MOST_FAILURES = 3
 """After so many calls in which a program raised and its function did not (it may have caught the error), it is given up."""
+
+MOST_SMALL_CALLS = [4, 12]
+"""So many kernels, without and with those of a backward, are called by Python in the time that a program needs to begin."""
+_SMALL_ARRAY = 1024
+"""Elements that a kernel computes in little more time than it takes to call it."""
 
 
 class Backward(NamedTuple):
@@ -120,6 +126,13 @@ class Entry:
             self.forward_program = simplify(left)
             self.kept = 0
         self.run_forward = self.build(self.forward_program)
+
+    def is_small(self) -> bool:
+        """Whether asking for the program takes about as long as its kernels do, one by one."""
+        most = MOST_SMALL_CALLS[bool(self.gradient_values)]
+        programs = [self.forward_program] + ([self.backward_program] if self.backward_program is not None else [])
+        arrays = [value for program in programs for call in program.calls for value in call.results]
+        return self.calls <= most and sum(math.prod(value.shape) for value in arrays) <= most * _SMALL_ARRAY
 
     def backward_of(self, grads: Sequence[Any]) -> Backward:
         """The backward for those gradients that are not None."""

@@ -124,8 +124,8 @@ class Library:
             if done.returncode or not made.exists():
                 raise CompilerFailed(f"{shlex.join(compiler)} fails: {done.stderr[:2000]}")
             content = made.read_bytes()
-            for find in (lambda: folder, self._temporary):
-                target = find()
+            for is_fallback in (False, True):
+                target = self._temporary() if is_fallback else folder
                 path = target / f"{key}-{hashlib.sha256(content).hexdigest()[:16]}.so"
                 try:
                     _write_whole(path, content)

@@ -107,10 +107,10 @@ class Matching:
         with self._lock:
             if not is_same and not self._surroundings.is_as_it_was() and not self._follow():
                 return None
-            if self._around and not all([leaves[place] is tensor for place, tensor in self._around]):
+            if self._around and not all(leaves[place] is tensor for place, tensor in self._around):
                 return None
             known = self._surroundings.tensors
-            if self._strangers and any([id(leaves[place]) in known for place in self._strangers]):
+            if self._strangers and any(id(leaves[place]) in known for place in self._strangers):
                 return None
             return self.tensors_of(leaves)
 

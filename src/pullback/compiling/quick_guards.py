@@ -1,7 +1,7 @@
 """Guards in C: that what a program depends on is the very same as in its last call.
 
-Nearly always it is, and asking each place in Python costs more than a small program does. Where the guard says no, everything
-is looked at again, and what is equal goes on.
+Nearly always it is, and asking each place in Python costs more than a small program does. Where the guard says no,
+everything is looked at again, and what is equal goes on.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Segmented:
             key = ast.dump(text, include_attributes=True)
             piece = former.get(key) or self._make_piece(make_function(text, self._function, scope, None), lines)
             self.pieces[key] = piece
-            scope[f"{_PIECE}{number}"] = piece
+            scope[f"{_PIECE}{number}"] = piece.function if piece.is_small else piece
         return make_function(definition, self._function, scope, self._function)
 
     def _check(self) -> None:
