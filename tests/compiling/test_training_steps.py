@@ -103,6 +103,49 @@ def test_checkpoint_gives_what_eager_gives_and_draws_the_same_numbers_again(mode
     compare(trainer(model, lambda parameters: optim.SGD(parameters, lr=0.01), checkpointed))
 
 
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("preserve", [True, False])
+@pytest.mark.parametrize("with_backward", [True, False])
+def test_numbers_that_a_checkpoint_draws_again_are_those_of_eager(
+    reentrant: bool, preserve: bool, with_backward: bool
+) -> None:
+    def build() -> Any:
+        network = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.4), nn.Linear(8, 4))
+
+        def forward(x: Any) -> Any:
+            y = pullback.utils.checkpoint.checkpoint(
+                network, F.dropout(x, 0.2), use_reentrant=reentrant, preserve_rng_state=preserve
+            )
+            return F.dropout(y, 0.3).square().sum()
+
+        def step(x: Any) -> Any:
+            network.zero_grad()
+            loss = forward(x)
+            loss.backward()
+            return loss.detach()
+
+        return network, step if with_backward else forward
+
+    def run(compiles: bool) -> Any:
+        pullback.manual_seed(0)
+        network, function = build()
+        act = pullback.compile(function) if compiles else function
+        seen: list[Any] = []
+        for _ in range(6):
+            x = pullback.randn(3, 4, requires_grad=True)
+            network.zero_grad()
+            result = act(x)
+            if not with_backward:
+                result.backward()
+            seen += [result.detach(), pullback.rand(2), x.grad, *[p.grad for p in network.parameters()]]
+        if compiles and (with_backward or (preserve and not reentrant)):
+            assert act.runs == 4
+        return seen
+
+    for expected, actual in zip(run(False), run(True), strict=True):
+        pullback.testing.assert_close(actual, expected)
+
+
 def hessian_vector_product() -> Any:
     w = pullback.randn(5, requires_grad=True)
 

@@ -118,7 +118,12 @@ class _Capturing:
                     results = Results(made, recorder, self._is_held)
                     results.describe()
                     results.describe_grads()
+                    drawn = len(recorder.drawn)
                     record_backward(made, recorder, inputs)
+                    if len(recorder.drawn) > drawn:
+                        recorder.stop("the backward of the function draws random numbers")
+                    if recorder.drawn.is_behind:
+                        recorder.move_stream()
                 except Exception as error:  # the call itself went well: its result is given, eagerly
                     recorder.stop(f"what was recorded cannot be described ({type(error).__name__}: {error})")
         except BaseException:

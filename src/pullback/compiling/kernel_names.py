@@ -293,7 +293,11 @@ def _draw(function: Any, name: str) -> Callable[..., Any]:
         title = f"random.{name}"
         if name.endswith("_"):
             return recorder.run_drawing(title, function, args, kwargs)
-        return recorder.run(title, function, args, kwargs, is_ordered=True)
+        if recorder.drawn.is_behind:
+            recorder.move_stream()
+        made = recorder.run(title, function, args, kwargs, is_ordered=True)
+        recorder.drawn.add(None, None)
+        return made
 
     drawn.__name__ = name
     drawn.__wrapped__ = function  # type: ignore[attr-defined]  # as functools.wraps does
@@ -453,8 +457,13 @@ def _setting(method: Any) -> Any:
                     else "the random stream is moved, by a seed or a state"
                 )
                 recorder.stop(told)
-            if not reads:
+            result = method(self, *args, **kwargs)
+            state = id(self), self.pack_state().tobytes()
+            if reads:
+                recorder.drawn.note(state)
+            elif not recorder.drawn.go_to(state):
                 recorder.move_stream()
+            return result
         return method(self, *args, **kwargs)
 
     return setting

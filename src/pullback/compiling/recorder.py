@@ -20,11 +20,13 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.backend.array_module import as_array, is_array, memory_bounds
+from pullback.backend.random import Generator
 from pullback.backend.traced_array import ReadNumber, TracedArray, is_traced, plain, traced
 from pullback.compiling.function_text import spot_of
 from pullback.compiling.memory import copied_results, laid_out, same_geometry, storage_key, unfilled, window, written
 from pullback.compiling.numbers import Numbers, Sizes, TracedInt, TracedNumber, key_of, plain_number
 from pullback.compiling.program import Call, Number, Program, Value
+from pullback.compiling.random_streams import DrawnNumbers
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
 
 WINDOW, WRITTEN, LAID_OUT = "memory.window", "memory.written", "memory.laid_out"
@@ -86,6 +88,7 @@ class Recorder:
         self._readings: list[tuple[Stop, tuple[int, int] | None]] = []
         """Where they were got, as long as nobody computed with them."""
         self._draws = self._is_stream_moved = False
+        self.drawn = DrawnNumbers()
         self.undo: list[tuple[Any, Any]] | None = None
         """What inputs held before they were written to, while that is not meant to last."""
         self.formats_numbers = False
@@ -400,7 +403,15 @@ class Recorder:
         target = plain(args[0])
         form = (target.shape, target.strides, target.dtype)
         filling = _filling(function, getattr(target, "place", None))
-        made = self.run(name, filling, (*form, *args[1:]), kwargs, is_ordered=True)
+        is_known = all(isinstance(value, _OF_DRAWS) for value in (*args[1:], *kwargs.values()))
+        what = (name, *form, *args[1:], *sorted(kwargs.items())) if is_known else None
+        if self.drawn.is_behind and (made := self.drawn.again(what)) is not None:
+            filling(*form, *args[1:], **kwargs)  # which moves the stream
+        else:
+            if self.drawn.is_behind:
+                self.move_stream()
+            made = self.run(name, filling, (*form, *args[1:]), kwargs, is_ordered=True)
+            self.drawn.add(what, made)
         self.write(args[0], made)
         return args[0]
 
@@ -556,6 +567,8 @@ def _place_of(pair: tuple[int, Value]) -> int:
 _low_of = operator.attrgetter("low")
 
 
+_OF_DRAWS = (int, float, Generator, type(None))
+"""What functions that draw are given, where it is known to be the same again."""
 _CHECKING = ("check", "require", "refuse")
 """How the names of kernels begin that only raise where something is wrong."""
 
