@@ -146,6 +146,20 @@ def test_numbers_that_a_checkpoint_draws_again_are_those_of_eager(
         pullback.testing.assert_close(actual, expected)
 
 
+@pytest.mark.parametrize("is_float", [True, False])
+def test_encoder_with_a_causal_mask_and_padding_is_one_program(is_float: bool) -> None:
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), 1)
+    compiled = pullback.compile(encoder.forward, fullgraph=True)
+    forbidden = pullback.ones(5, 5, dtype=pullback.bool).triu(1)
+    mask = nn.Transformer.generate_square_subsequent_mask(5) if is_float else forbidden
+    padding = None if is_float else pullback.arange(5)[None] >= pullback.tensor([5, 3])[:, None]
+    for _ in range(CALLS):
+        x = pullback.randn(2, 5, 8)
+        actual = compiled(x, mask=mask, src_key_padding_mask=padding)
+        pullback.testing.assert_close(actual, encoder(x, mask=mask, src_key_padding_mask=padding))
+    assert compiled.runs == CALLS - 2
+
+
 def hessian_vector_product() -> Any:
     w = pullback.randn(5, requires_grad=True)
 

@@ -38,12 +38,13 @@ from pullback.compiling.program import replay
 from pullback.compiling.recorder import Stop
 from pullback.compiling.segments import Segmented
 from pullback.compiling.stances import Stance
-from pullback.compiling.statistics import call_inside, count_break, count_program, outside, tell_recompile
+from pullback.compiling.statistics import count_break, count_program, tell_recompile
 from pullback.compiling.structure import flatten
 from pullback.compiling.surroundings import LIBRARY
 from pullback.compiling.templates import Templates, layout_of
 from pullback.errors import Unsupported
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
+from pullback.modes.inside_compiled import call_inside, outside
 from pullback.modes.source_lines import PACKAGE, SourceLine, enter_module, is_hidden, leave_module
 from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
 from pullback.modes.user_warnings import warn_user

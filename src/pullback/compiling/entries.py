@@ -17,12 +17,12 @@ from pullback.compiling.numbers import evaluate
 from pullback.compiling.optimizer_updates import Update, take_out_updates
 from pullback.compiling.program import Program, Runner, Value, replay
 from pullback.compiling.random_streams import random_states, set_random_states
-from pullback.compiling.statistics import call_inside
 from pullback.compiling.structure import unflatten
 from pullback.graph.history import bump_version, gradient_edge
 from pullback.graph.node import Node, new_node, next_sequence_nr
 from pullback.graph.recording import metadata_of
 from pullback.modes.cuts import repeat_cut
+from pullback.modes.inside_compiled import call_inside
 from pullback.modes.switches import process, switches
 from pullback.tensor.tensor import new_tensor
 

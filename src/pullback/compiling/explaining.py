@@ -21,9 +21,10 @@ from pullback.compiling.kernel_times import KernelList, timed_kernel_lists, time
 from pullback.compiling.program import Program, Value
 from pullback.compiling.program_graph import graph_of
 from pullback.compiling.recorder import Stop
-from pullback.compiling.statistics import call_inside, counters
+from pullback.compiling.statistics import counters
 from pullback.compiling.structure import flatten
 from pullback.fx.graph_module import GraphModule
+from pullback.modes.inside_compiled import call_inside
 
 
 class Segment(NamedTuple):

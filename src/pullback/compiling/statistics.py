@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
 
 from pullback.compiling.recorder import Stop
 from pullback.modes.compile_counters import counters
 
-__all__ = ["call_inside", "count_break", "count_program", "counters", "is_inside", "outside", "tell_recompile"]
+__all__ = ["count_break", "count_program", "counters", "tell_recompile"]
 
 graph_breaks = logging.getLogger("pullback.compile.graph_breaks")
 recompiles = logging.getLogger("pullback.compile.recompiles")
@@ -32,34 +28,3 @@ def count_break(name: str, stop: Stop) -> None:
 def tell_recompile(name: str, kinds: int) -> None:
     """A function met arguments of a kind that it has no program for."""
     recompiles.debug("Recompiling %s: it was called with arguments of kind %d", name, kinds)
-
-
-class _Inside(threading.local):
-    depth = 0
-
-
-_inside = _Inside()
-
-
-def is_inside() -> bool:
-    """Whether a compiled function runs in this thread, or what it was made of: code may ask, and always hears the same."""
-    return _inside.depth > 0
-
-
-def call_inside(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call a compiled function's Python."""
-    _inside.depth += 1
-    try:
-        return function(*args, **kwargs)
-    finally:
-        _inside.depth -= 1
-
-
-@contextmanager
-def outside() -> Iterator[None]:
-    """What runs here is kept out of programs."""
-    former, _inside.depth = _inside.depth, 0
-    try:
-        yield
-    finally:
-        _inside.depth = former

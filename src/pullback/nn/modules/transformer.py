@@ -13,6 +13,7 @@ from typing import Any
 from pullback import creation
 from pullback.backend.dtype import bool_
 from pullback.modes.grad_mode import is_grad_enabled
+from pullback.modes.inside_compiled import is_inside
 from pullback.modes.user_warnings import warn_user
 from pullback.nn import functional
 from pullback.nn.init import xavier_uniform_
@@ -65,10 +66,15 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 
 
 def _detect_is_causal_mask(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
-    """Whether a mask forbids exactly the later positions; a given answer is taken on trust."""
+    """Whether a mask forbids exactly the later positions; a given answer is taken on trust.
+
+    It is a hint. Compiled functions do without it, since it depends on values, and give the mask itself to attention.
+    """
     if is_causal is not None or mask is None:
         return is_causal is True
     side = size if size is not None else mask.size(-2)
+    if is_inside() or (side > 1 and not mask.dtype.is_floating_point):  # a mask of truth values holds no infinity
+        return False
     causal = _generate_square_subsequent_mask(side, dtype=mask.dtype if mask.dtype.is_floating_point else None)
     if mask.size() != causal.size():
         return False

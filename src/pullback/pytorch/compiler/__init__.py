@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from pullback.modes.inside_compiled import is_inside
 from pullback.pytorch.compiler import backend_names, config
 from pullback.pytorch.compiler.settings import settings_of
 
@@ -185,8 +186,7 @@ def is_compiling() -> bool:
     >>> f(pullback.zeros(1)), is_compiling()
     (tensor([1.]), False)
     """
-    statistics = sys.modules.get("pullback.compiling.statistics")  # nothing was compiled where it is not there
-    return is_exporting() or (statistics is not None and statistics.is_inside())
+    return is_exporting() or is_inside()
 
 
 def is_dynamo_compiling() -> bool:
