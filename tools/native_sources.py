@@ -47,8 +47,8 @@ GENERATED = (
     "matrix_products", "normalization", "reductions", "selection", "shape", "signs", "softmaxes", "trigonometric",
 )  # fmt: skip
 FUNCTIONS = (
-    "arithmetic", "clamping", "indexing", "joining", "many_tensors", "matrix_products", "deprecated_signatures", "operators",
-    "reductions", "scattering", "selection", "shape",
+    "arithmetic", "clamping", "copies", "deprecated_signatures", "indexing", "joining", "many_tensors", "matrix_products",
+    "operators", "reductions", "scattering", "selection", "shape", "transpositions",
 )  # fmt: skip
 MODULES = (
     "pullback.modes.switches",

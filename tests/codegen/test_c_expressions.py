@@ -9,7 +9,7 @@ import pytest
 
 from pullback.expressions.c_printer import print_c, print_steps
 from pullback.expressions.python_sources import PythonSources
-from pullback.expressions.reader import Unrenderable, Variant
+from pullback.expressions.ways import Unrenderable, Variant
 from pullback.rules.model import Refusal
 from pullback.rules.read_kernels import read_kernels
 from pullback.rules.read_rules import read_rules

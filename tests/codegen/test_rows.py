@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pullback.expressions.python_sources import PythonSources
-from pullback.expressions.reader import Unrenderable
+from pullback.expressions.ways import Unrenderable
 from tools.codegen.emit_rows import RowKernel, is_of_rows, render_rows
 
 HEAD = "import numpy as np\nfrom pullback.native import native\n\n\n@native\n"

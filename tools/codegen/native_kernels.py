@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pullback.expressions.python_sources import PythonSources
-from pullback.expressions.reader import Optional, Reader, Unrenderable, Variant, Way, find_variants, needs_number
+from pullback.expressions.reader import Reader
 from pullback.expressions.tree import MASK, NUMBER, REAL, TEXT, Load
+from pullback.expressions.ways import Optional, Unrenderable, Variant, Way, find_variants, needs_number
 from pullback.rules.emit_apply import line_function_name, line_parameters
 from pullback.rules.model import OPTIONAL_TENSOR, TENSOR_OR_NUMBER, Line, Operation, Refusal
 from pullback.rules.saved_values import saved_values

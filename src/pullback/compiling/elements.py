@@ -13,7 +13,7 @@ from typing import Any
 from pullback.expressions.c_printer import print_c
 from pullback.expressions.functions import FUNCTIONS
 from pullback.expressions.python_sources import Module, PythonSources, read_module
-from pullback.expressions.reader import NeedsNumber, Reader, Unrenderable, Way, as_real
+from pullback.expressions.reader import Reader
 from pullback.expressions.tree import (
     MASK,
     REAL,
@@ -27,6 +27,7 @@ from pullback.expressions.tree import (
     read_steps,
     substitute,
 )
+from pullback.expressions.ways import NeedsNumber, Unrenderable, Way, as_real
 from pullback.kernels.namespace import FILES
 from pullback.recording.families import text_of_family
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from pullback.expressions.functions import KERNEL_NAMES, NUMPY_NAMES
@@ -26,39 +25,12 @@ from pullback.expressions.tree import (
     REAL,
     TEXT,
     Expr,
-    Load,
     Number,
     Operation,
-    Program,
     Quoted,
     Select,
-    Step,
-    is_costly,
-    is_in_float32_alone,
-    loads,
-    read_steps,
 )
-
-_MOST_PATHS = 64
-
-
-class Unrenderable(Exception):
-    """Something that expressions have no word for, or that the Python kernel refuses."""
-
-
-class Refused(Unrenderable):
-    """Something that the Python kernel raises for."""
-
-
-class NeedsNumber(Exception):
-    """A test on an operand: the kernel can be compiled only for calls in which that operand is a Python number."""
-
-
-@dataclass(frozen=True)
-class Optional:
-    """A number or an array that may be None."""
-
-    load: Load
+from pullback.expressions.ways import NeedsNumber, Optional, Refused, Unrenderable, Way, as_real, kind_of
 
 
 class Fact:
@@ -74,118 +46,6 @@ _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _ANGLES = ("sin", "cos", "tan")
 _QUOTIENTS = ("fmod", "remainder", "floor_divide")
-
-
-@dataclass
-class Variant:
-    """One way through a kernel: under `conditions`, what `program` computes; None where expressions have no word.
-
-    Where one of the tests in `beyond` holds for an element, libm computes them all.
-    """
-
-    conditions: list[tuple[Expr, bool]]
-    program: Program | None
-    beyond: list[Expr]
-    reason: str = ""
-
-    @property
-    def is_costly(self) -> bool:
-        return self.program is not None and is_costly(*self.program.expressions())
-
-    @property
-    def is_for_float32(self) -> bool:
-        return self.program is not None and is_in_float32_alone(*self.program.expressions())
-
-    def reads(self, name: str) -> bool:
-        return self.program is not None and name in loads(*self.program.expressions())
-
-
-@dataclass
-class Way:
-    """The state of one walk through a kernel: how tests were decided, and which steps were taken."""
-
-    decisions: list[bool]
-    taken: list[bool] = field(default_factory=list)
-    conditions: dict[Expr, bool] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-    beyond: list[Expr] = field(default_factory=list)
-
-    def decide(self, test: Expr) -> bool:
-        """Whether this way takes a test as true."""
-        if any(holds and _contradict(test, other) for other, holds in self.conditions.items()):
-            return False
-        if test not in self.conditions:
-            place = len(self.taken)
-            choice = self.decisions[place] if place < len(self.decisions) else True
-            self.taken.append(choice)
-            self.conditions[test] = choice
-        return self.conditions[test]
-
-    def keep(self, name: str, value: Any) -> Any:
-        """Give an expression over elements a name, so that it is computed once."""
-        if not isinstance(value, (Operation, Select)) or value.kind not in (REAL, MASK):
-            return value
-        unique, number = name, 2
-        while unique in self.names:
-            unique, number = f"{name}_{number}", number + 1
-        self.names.add(unique)
-        self.steps.append(Step(unique, value))
-        return Load(unique, value.kind)
-
-
-def _contradict(first: Expr, second: Expr) -> bool:
-    """Whether two tests say that one argument is equal to two different numbers."""
-    if not (isinstance(first, Operation) and isinstance(second, Operation) and first.name == second.name == "=="):
-        return False
-    (left, one), (right, other) = first.arguments, second.arguments
-    return left == right and isinstance(one, Number) and isinstance(other, Number) and one.value != other.value
-
-
-def ways_through(names: set[str], evaluate: Callable[[Way], Any]) -> Iterator[tuple[Way, Any, str]]:
-    """Every way through a kernel, whose operands and numbers are called `names`, with its value; None and why without."""
-    pending: list[list[bool]] = [[]]
-    count = 0
-    while pending:
-        decisions = pending.pop()
-        way = Way(decisions, names=set(names))
-        try:
-            yield way, evaluate(way), ""
-        except Unrenderable as problem:
-            yield way, None, str(problem)
-        pending += [[*way.taken[:i], False] for i in range(len(decisions), len(way.taken))]
-        count += 1
-        if count > _MOST_PATHS:
-            raise Unrenderable("too many tests")
-
-
-def find_variants(names: set[str], evaluate: Callable[[Way], Any]) -> list[Variant]:
-    """The variants of a kernel: all ways through it."""
-    variants: list[Variant] = []
-    for way, result, problem in ways_through(names, lambda way: as_real(evaluate(way))):
-        program, reason = None, problem
-        if isinstance(result, Load) and result.name in names:
-            reason = "nothing is computed"
-        elif result is not None:
-            program = Program(tuple(read_steps(way.steps, result, *way.beyond)), result)
-        variants.append(Variant(list(way.conditions.items()), program, way.beyond, reason))
-    if all(variant.program is None for variant in variants):
-        raise Unrenderable(variants[0].reason)
-    return variants
-
-
-def as_real(value: Any) -> Expr:
-    """A value as an element."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return Operation("real", (Number(value),))
-    kind = _kind(value)
-    if kind == REAL:
-        return value
-    if kind == NUMBER:
-        return Operation("real", (value,))
-    if kind == MASK:
-        return Select(value, as_real(1), as_real(0))
-    raise Unrenderable(f"{value!r} is not a number")
 
 
 def _function(name: str, *arguments: Expr) -> Operation:
@@ -301,7 +161,7 @@ class Reader:
         """Whether a test holds on this way."""
         if isinstance(value, Fact):
             raise Unrenderable(f"a test on the {value.name} of an array")
-        kind = _kind(value)
+        kind = kind_of(value)
         if kind is None:
             return bool(value)
         if kind == CONDITION:
@@ -372,11 +232,11 @@ class Reader:
             known = {"kind": "f", "itemsize": 4, "type": _CAST}
             if name in known:
                 return known[name]
-        if _kind(base) == REAL:
+        if kind_of(base) == REAL:
             known = {"dtype": _DTYPE, "shape": _SIZE, "ndim": _SIZE, "size": _SIZE, "real": base}
             if name in known:
                 return known[name]
-        if _kind(base) == NUMBER and name == "dtype":
+        if kind_of(base) == NUMBER and name == "dtype":
             return _DTYPE
         raise Unrenderable(f".{name}")
 
@@ -384,12 +244,12 @@ class Reader:
         value = self.present(value)
         if isinstance(operator, ast.Not):
             return not self.truth(value)
-        if isinstance(operator, ast.Invert) and _kind(value) == MASK:
+        if isinstance(operator, ast.Invert) and kind_of(value) == MASK:
             return Operation("!", (value,), MASK)
         if isinstance(operator, ast.USub):
             if isinstance(value, (int, float)):
                 return -value
-            if _kind(value) in (REAL, NUMBER):
+            if kind_of(value) in (REAL, NUMBER):
                 return Operation("neg", (value,), value.kind)
         raise Unrenderable(f"{type(operator).__name__} of {value!r}")
 
@@ -398,13 +258,13 @@ class Reader:
         numbers = [v for v in (left, right) if isinstance(v, (int, float)) and not isinstance(v, bool)]
         if len(numbers) == 2:
             return _computed(operator, left, right)
-        if isinstance(operator, (ast.BitAnd, ast.BitOr)) and _kind(left) == _kind(right) == MASK:
+        if isinstance(operator, (ast.BitAnd, ast.BitOr)) and kind_of(left) == kind_of(right) == MASK:
             return Operation("&" if isinstance(operator, ast.BitAnd) else "|", (left, right), MASK)
         sign = _BINARY.get(type(operator))
         if sign is None:
             raise Unrenderable(f"the operator {type(operator).__name__}")
-        if {_kind(left), _kind(right)} <= {NUMBER, None}:
-            if sign == "/" and _kind(right) == NUMBER and not self.way.decide(_is_not_zero(right)):
+        if {kind_of(left), kind_of(right)} <= {NUMBER, None}:
+            if sign == "/" and kind_of(right) == NUMBER and not self.way.decide(_is_not_zero(right)):
                 raise Unrenderable("Python raises ZeroDivisionError")
             return Operation(sign, (_as_double(left), _as_double(right)), NUMBER)
         return Operation(sign, (self.real(left), self.real(right)))
@@ -432,12 +292,12 @@ class Reader:
         sign = _COMPARISONS.get(type(operator))
         if sign is None or isinstance(left, Fact) or isinstance(right, Fact):
             raise Unrenderable(f"the comparison {type(operator).__name__}")
-        if _kind(left) == TEXT and isinstance(right, str):
+        if kind_of(left) == TEXT and isinstance(right, str):
             same = Operation("same_text", (left, Quoted(right)), CONDITION)
             return same if sign == "==" else not self.truth(same)
-        if _kind(left) is None and _kind(right) is None:
+        if kind_of(left) is None and kind_of(right) is None:
             return _computed_comparison(sign, left, right)
-        if {_kind(left), _kind(right)} <= {NUMBER, None}:
+        if {kind_of(left), kind_of(right)} <= {NUMBER, None}:
             return Operation(sign, (_as_double(left), _as_double(right)), CONDITION)
         return Operation(sign, (self.real(left), self.real(right)), MASK)
 
@@ -470,7 +330,7 @@ class Reader:
 
     def _is_instance(self, value: Any, types: str) -> bool:
         """A number of a compiled call is an int or a float."""
-        if _kind(value) == NUMBER and types in ("complex", "bool"):
+        if kind_of(value) == NUMBER and types in ("complex", "bool"):
             return False
         raise Unrenderable(f"isinstance(..., {types})")
 
@@ -479,7 +339,7 @@ class Reader:
             return self._numpy(name, positional)
         if base is _MATH and all(isinstance(v, (int, float)) for v in positional):
             return getattr(math, name)(*positional)
-        if base is _MATH and name in ("log", "sqrt", "exp") and _kind(positional[0]) == NUMBER:
+        if base is _MATH and name in ("log", "sqrt", "exp") and kind_of(positional[0]) == NUMBER:
             return Operation(name, (positional[0],), NUMBER)
         if base is _F:
             found = self.word(name, positional)
@@ -491,7 +351,7 @@ class Reader:
             return self.call(*target, positional, keywords)
         if base is _DTYPE and name == "type":
             return self.real(positional[0])
-        if name == "conjugate" and (_kind(base) is not None or isinstance(base, (int, float))):
+        if name == "conjugate" and (kind_of(base) is not None or isinstance(base, (int, float))):
             return base
         if name == "astype" and positional == [_DTYPE]:
             return self.real(base)
@@ -541,18 +401,18 @@ class Reader:
         """Functions whose meaning for one element is simpler than their NumPy text."""
         if name in ("where", "_select"):
             mask, first, second = values
-            if _kind(mask) != MASK:
+            if kind_of(mask) != MASK:
                 raise Unrenderable(f"{name} of something that is not a mask")
             return Select(mask, self.real(first), self.real(second))
         if name == "keep_where":
             return self.word("where", [values[0], values[1], 0])
         if name == "drop_where":
             return self.word("where", [values[0], 0, values[1]])
-        if name in ("logical_and", "logical_or") and [_kind(v) for v in values] == [MASK, MASK]:
+        if name in ("logical_and", "logical_or") and [kind_of(v) for v in values] == [MASK, MASK]:
             return Operation("&" if name == "logical_and" else "|", (values[0], values[1]), MASK)
-        if name == "logical_not" and _kind(values[0]) == MASK:
+        if name == "logical_not" and kind_of(values[0]) == MASK:
             return Operation("!", (values[0],), MASK)
-        if name in ("isnan", "isfinite") and _kind(values[0]) == REAL:
+        if name in ("isnan", "isfinite") and kind_of(values[0]) == REAL:
             value = self.way.keep("value", values[0])
             if name == "isnan":
                 return Operation("!=", (value, value), MASK)
@@ -565,7 +425,7 @@ class Reader:
                 return Operation("neg", (largest,)) if values[2] < 0 else largest
             return self.real(values[1])
         if name == "checked_number":
-            if _kind(values[0]) == NUMBER and self.way.decide(Operation("float32_overflow", (values[0],), CONDITION)):
+            if kind_of(values[0]) == NUMBER and self.way.decide(Operation("float32_overflow", (values[0],), CONDITION)):
                 raise Unrenderable("a number that float32 cannot hold")
             return values[0]
         if name == "is_complex_value":
@@ -574,7 +434,7 @@ class Reader:
             return values[0]
         if name == "number_as":
             return self.real(values[0])
-        if name == "abs" and _kind(values[0]) == NUMBER:
+        if name == "abs" and kind_of(values[0]) == NUMBER:
             return Operation("abs", (values[0],), NUMBER)
         if name == "abs" and isinstance(values[0], (int, float)):
             return abs(values[0])
@@ -583,24 +443,9 @@ class Reader:
         return None
 
 
-def needs_number(evaluate: Callable[[], list[Variant]]) -> list[Variant] | None:
-    """The variants; None where an operand must be a Python number for a test to be decided."""
-    try:
-        return evaluate()
-    except NeedsNumber:
-        return None
-
-
-def _kind(value: Any) -> str | None:
-    """The kind of an expression; None of what Python knows while reading."""
-    if isinstance(value, (Load, Operation, Select)):
-        return value.kind
-    return value.load.kind if isinstance(value, Optional) else None
-
-
 def _as_double(value: Any) -> Expr:
     """A number of the call, or one that is known."""
-    return value if _kind(value) is not None else Number(float(value))
+    return value if kind_of(value) is not None else Number(float(value))
 
 
 def _is_not_zero(value: Expr) -> Expr:

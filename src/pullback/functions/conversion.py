@@ -33,7 +33,7 @@ from pullback.backend.meta_array import empty_meta, is_meta
 from pullback.backend.wrapper_array import WrapperArray
 from pullback.errors import no_signature_fits
 from pullback.facts import declare
-from pullback.functions.shape import check_channels_last, format_name, is_contiguous
+from pullback.functions.copies import check_channels_last, format_name, is_contiguous
 from pullback.kernels.shape import copy_to
 from pullback.modes.cuts import note_cut
 from pullback.modes.grad_mode import is_grad_enabled

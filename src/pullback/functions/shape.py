@@ -5,26 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pullback.generated as G
-from pullback.backend.array_module import as_array, cast_array, has_internal_overlap, is_number
-from pullback.backend.device import in_use
 from pullback.backend.dtype import dtype as Dtype
-from pullback.backend.logical_array import has_values
 from pullback.checks.shapes import infer_shape
-from pullback.errors import dim_out_of_range, no_signature_fits, not_a_tensor, wrong_type
+from pullback.errors import dim_out_of_range, wrong_type
 from pullback.facts import declare
-from pullback.functions.direct_writes import writes_plainly
-from pullback.graph.history import bump_version, check_in_place
-from pullback.graph.in_place import check_overlap, check_partial_overlap, in_place
-from pullback.graph.overwriting import overwrite
+from pullback.functions.copies import contiguous
 from pullback.kernels.broadcasting import is_expandable_to
-from pullback.kernels.overwriting import write_value
 from pullback.kernels.shape import view_dtype
 from pullback.modes.interception import interceptable, structured
 from pullback.modes.switches import process, switches
-from pullback.modes.user_warnings import warn_of_lost_parts, warn_once
-from pullback.tensor.arguments import as_dtype, as_int, plain_number, refuse_unknown, the_dim
+from pullback.tensor.arguments import as_dtype, as_int, refuse_unknown, the_dim
 from pullback.tensor.dims import wrap_dim
-from pullback.tensor.foreign_arguments import answers, ask_foreign, is_foreign
+from pullback.tensor.foreign_arguments import answers, ask_foreign
 from pullback.tensor.tensor import Tensor, new_tensor
 
 
@@ -201,26 +193,6 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return G.view(input, (*shape[:at], *inferred, *shape[at + 1 :]))
 
 
-@declare(found="torch and method")
-def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
-    """A view with the dimensions in another order.
-
-    `dims` names every dimension once: the result's dimension k is the input's dimension dims[k]. It shares the
-    memory.
-    """
-    given = sizes(sizes_by_name("permute", "dims", named, dims) if named else dims, "permute", "dims")
-    ndim = input._array.ndim
-    if len(given) != ndim:
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(given)}"
-        )
-    wrapped = tuple([wrap_dim(d, ndim) for d in given])
-    if len(set(wrapped)) != ndim:
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return G.permute(input, wrapped)
-
-
 @declare(found="method")
 def expand(input: Tensor, *size: Any, implicit: bool = False, **named: Any) -> Tensor:
     """A view with dimensions of size 1 repeated without copying.
@@ -313,270 +285,6 @@ def wrap_new_dim(dim: int, ndim: int) -> int:
     if not -limit <= dim < limit:
         raise dim_out_of_range(dim, limit)
     return dim + limit if dim < 0 else dim
-
-
-@declare(found="torch and method")
-def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """A view with two dimensions exchanged.
-
-    As `transpose`, under NumPy's name.
-
-    >>> import pullback
-    >>> pullback.swapaxes(pullback.ones(2, 3, 4), 0, 2).shape
-    pullback.Size([4, 3, 2])
-    """
-    return G.transpose(input, axis0, axis1)
-
-
-@declare(found="torch and method")
-def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """A view with two dimensions exchanged.
-
-    NumPy's name of `transpose`.
-
-    >>> import pullback
-    >>> pullback.swapdims(pullback.zeros(2, 3, 4), 0, 2).size(0)
-    4
-    """
-    return G.transpose(input, dim0, dim1)
-
-
-@declare(found="torch and method")
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """A view with dimensions moved to other places, the rest in order.
-
-    `source` and `destination` are a dimension each, or as many in both.
-
-    >>> import pullback
-    >>> pullback.movedim(pullback.ones(2, 3, 4), 0, -1).shape
-    pullback.Size([3, 4, 2])
-    """
-    ndim = input._array.ndim
-    start = source if isinstance(source, (tuple, list)) else (source,)
-    end = destination if isinstance(destination, (tuple, list)) else (destination,)
-    if len(start) != len(end):
-        if not all(type(d) is int for d in (*start, *end)):
-            raise no_signature_fits("movedim", [type(source).__name__, type(destination).__name__])
-        raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(start)} dims) should contain the same "
-            "number of "
-            f"dims as destination ({list(end)} dims)"
-        )
-    origins, targets = [wrap_dim(d, ndim) for d in start], [wrap_dim(d, ndim) for d in end]
-    for name, dims, given in (("source", origins, start), ("destination", targets, end)):
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
-    if ndim == 0:
-        return G.alias(input)
-    order = [-1] * ndim
-    for origin, target in zip(origins, targets, strict=True):
-        order[target] = origin
-    rest = iter([d for d in range(ndim) if d not in origins])
-    return G.permute(input, tuple([next(rest) if d < 0 else d for d in order]))
-
-
-moveaxis = movedim
-
-
-def tensor_T(input: Tensor) -> Tensor:
-    """A view with the dimensions reversed."""
-    if input._array.ndim not in (0, 2):
-        warn_once(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated: `x.mT` transposes "
-            "batches of matrices, `x.permute(*range(x.ndim)[::-1])` reverses all dimensions."
-        )
-    return G.permute(input, tuple(range(input._array.ndim - 1, -1, -1)))
-
-
-def tensor_mT(input: Tensor) -> Tensor:
-    """A view of a batch of matrices with each one transposed."""
-    if input._array.ndim == 0:
-        return input
-    if input._array.ndim < 2:
-        raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
-        )
-    return G.transpose(input, -2, -1)
-
-
-def tensor_H(input: Tensor) -> Tensor:
-    """A matrix, transposed and conjugated."""
-    if input._array.ndim not in (0, 2):
-        raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {input._array.ndim}-D tensor."
-            + (" For batches of matrices, consider using tensor.mH" if input._array.ndim > 2 else "")
-        )
-    return _adjoint(input) if input._array.ndim else _conjugate(input)
-
-
-def tensor_mH(input: Tensor) -> Tensor:
-    """A batch of matrices, each transposed and conjugated."""
-    if input._array.ndim == 0:
-        return _conjugate(input)
-    if input._array.ndim < 2:
-        raise RuntimeError(
-            f"tensor.mH is only supported on matrices or batches of matrices. Got {input._array.ndim}-D tensor."
-        )
-    return _adjoint(input)
-
-
-@declare(masked=True, found="torch and method")
-def adjoint(input: Tensor) -> Tensor:
-    """A batch of matrices, each transposed and conjugated."""
-    if input._array.ndim == 1:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return _adjoint(input) if input._array.ndim else _conjugate(input)
-
-
-def _adjoint(input: Tensor) -> Tensor:
-    return _conjugate(G.transpose(input, -2, -1))
-
-
-def _conjugate(input: Tensor) -> Tensor:
-    return input.conj() if input._array.dtype.kind in "cW" else input
-
-
-@declare(bare=True, moves=True, structure="elementwise", found="method")
-def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself if its elements lie in row-major order (or that of `memory_format`), else a copy that does.
-
-    The result has the same shape and elements.
-    """
-    order = format_name(memory_format)
-    if order.startswith("channels_last"):
-        check_channels_last(input, order)
-        return input if is_contiguous(input, memory_format) else G.contiguous_copy(input, order)
-    return input if input._array.flags.c_contiguous else G.contiguous_copy(input)
-
-
-def format_name(memory_format: Any) -> str:
-    """The name of a memory format, empty without one."""
-    if memory_format is None:
-        return ""
-    try:
-        return str(memory_format.name)
-    except AttributeError:
-        raise wrong_type("clone", "memory_format", None, "torch.memory_format", memory_format) from None
-
-
-def check_channels_last(input: Tensor, order: str) -> None:
-    """Refuse channels-last order for tensors that have no channels in that sense."""
-    wanted = 4 if order == "channels_last" else 5
-    if input._array.ndim != wanted and has_values(input._array):  # else vmap refuses it
-        raise RuntimeError(f"required rank {wanted} tensor to use {order} format")
-
-
-@declare(found="torch and method")
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, recorded.
-
-    The result has the same shape, dtype and device, in the order of memory that `memory_format` names (the same
-    unless given). The gradient goes through it unchanged.
-    """
-    order = format_name(memory_format)
-    if order in ("", "preserve_format"):
-        return G.clone(input)
-    if order.startswith("channels_last"):
-        check_channels_last(input, order)
-    return G.contiguous_copy(input, order)
-
-
-@declare(bare=True, found="method")
-def is_contiguous(input: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in row-major order (or in that of `memory_format`).
-
-    True where each stride is the product of the sizes behind it; `contiguous()` makes a copy that is.
-
-    >>> import pullback
-    >>> pullback.ones(2, 3).t().is_contiguous()
-    False
-    """
-    array = input._array
-    if format_name(memory_format) in ("channels_last", "channels_last_3d"):
-        if not has_values(array):
-            raise RuntimeError(
-                "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format: the order "
-                "of an example in memory depends on where the batch dimension lies. Ask outside of vmap."
-            )
-        wanted = 4 if format_name(memory_format) == "channels_last" else 5
-        return array.ndim == wanted and bool(array.transpose((0, *range(2, wanted), 1)).flags.c_contiguous)
-    return bool(array.flags.c_contiguous)
-
-
-@declare(complex32=True, bare=True, found="method")
-def copy_(input: Tensor, src: Any = None, non_blocking: bool = False, *, other: Any = None) -> Tensor:
-    """Overwrite the tensor with the values of `src`, which is broadcast and converted.
-
-    `src` has a shape that broadcasts to this tensor's; the gradient goes to `src`, and not to what was overwritten.
-    `non_blocking` has a meaning for copies between devices only.
-    """
-    src = src if other is None else other
-    if in_use and isinstance(src, Tensor) and src.device != input.device:
-        src = src.to(input.device)
-    if overwrite(write_value, input, src):
-        return input
-    if not isinstance(src, Tensor):
-        if is_number(src):
-            return copy_(input, new_tensor(as_array(plain_number(src))))
-        if is_foreign(src):
-            return ask_foreign(copy_, (input, src, non_blocking))
-        raise not_a_tensor("copy_", "other", 1, src)
-    if src._array.dtype.kind in "cW" and input._array.dtype.kind not in "cWb":
-        warn_of_lost_parts()
-    if src is input and has_internal_overlap(input._array):
-        check_in_place(input, "copy", records=input._requires_grad and (not process.changed or switches.records))
-        bump_version(input)
-        return input
-    _check_expandable(src, input)
-    target = input._array
-    if writes_plainly(input, src) and not has_internal_overlap(target):
-        check_partial_overlap(target, src._array)
-        target[...] = cast_array(src._array, target.dtype)
-        bump_version(input)
-        return input
-    return in_place(G.copy, input, src)
-
-
-def _check_expandable(src: Tensor, input: Tensor) -> None:
-    shape, wanted = src._array.shape, input._array.shape
-    lead = len(wanted) - len(shape)
-    misfit = f"output with shape {list(wanted)} doesn't match the broadcast shape {list(shape)}" if lead < 0 else None
-    for position in range(len(shape) - 1, -1, -1):
-        size, target = shape[position], wanted[position + lead] if position + lead >= 0 else 1
-        if size != target and size != 1:
-            misfit = f"output with shape {list(wanted)} doesn't match the broadcast shape: the source has {list(shape)}"
-        if size != target and 1 not in (size, target):
-            misfit = (
-                f"The size of tensor a ({target}) must match the size of tensor b ({size}) at non-singleton dimension "
-                f"{position + max(lead, 0)}. Target sizes: {list(wanted)}. Tensor sizes: {list(shape)}"
-            )
-            break
-    if misfit is not None:
-        records = not process.changed or switches.records
-        check_in_place(input, "copy", records=records and (input._requires_grad or src._requires_grad))
-        check_overlap(input)
-        raise RuntimeError(misfit)
-
-
-@declare(complex32=True, without_gradient=True, moves=True, structure="elementwise", found="torch")
-def detach(input: Tensor) -> Tensor:
-    """An alias without history.
-
-    It shares memory with `input` and does not require grad: gradients stop here. Writes to one show in the other.
-
-    >>> import pullback
-    >>> x = pullback.ones(2, requires_grad=True)
-    >>> (x * x.detach()).sum().backward()
-    >>> x.grad
-    tensor([1., 1.])
-    """
-    return input.detach()
-
-
-@declare(found="torch")
-def detach_copy(input: Tensor) -> Tensor:
-    """A copy without history."""
-    return G.clone(input.detach())
 
 
 @declare(found="torch and method")

@@ -13,7 +13,8 @@ from pullback.backend.dtype import dtype as Dtype
 from pullback.facts import declare
 from pullback.functions.indexing import narrow
 from pullback.functions.joining import chunk, split, split_with_sizes
-from pullback.functions.shape import as_strided, permute, sizes, sizes_by_name, squeeze, unsqueeze, view
+from pullback.functions.shape import as_strided, sizes, sizes_by_name, squeeze, unsqueeze, view
+from pullback.functions.transpositions import permute
 from pullback.graph.former_shape import keep_former_shape
 from pullback.graph.history import bump_version, check_in_place
 from pullback.graph.in_place import alias_of, write_out
