@@ -137,9 +137,11 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """
     if len(args) == 1 and not kwargs:
         given = args[0]
+        if builtins.type(given) is dtype:
+            return input if given is input.dtype else convert(input, given)
         if builtins.type(given) not in PLAIN and is_foreign(given):
             return ask_foreign(to, (input, given))
-        if isinstance(given, (Tensor, dtype)) and (given.dtype if isinstance(given, Tensor) else given) is input.dtype:
+        if isinstance(given, Tensor) and given.dtype is input.dtype:
             return input
     wanted, copy, place = _parse_to(args, kwargs)
     if place is not None and place != input.device and not _is_same_place(place, input.device):
@@ -283,8 +285,8 @@ def method_cuda(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def _cast(input: Tensor, wanted: dtype, memory_format: Any) -> Tensor:
     """`to`, where mostly nothing is to be done: models cast to what they have in every layer."""
-    if memory_format is None and input.dtype is wanted:
-        return input
+    if memory_format is None:
+        return input if input.dtype is wanted else convert(input, wanted)
     return to(input, wanted, memory_format=memory_format)
 
 

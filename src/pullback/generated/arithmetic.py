@@ -1130,7 +1130,10 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array
         promoted = False
-        (input_array, tensor1_array, tensor2_array), promoted = promote_many(input_array, tensor1_array, tensor2_array)
+        if input_array.dtype is not tensor1_array.dtype or input_array.dtype is not tensor2_array.dtype:
+            (input_array, tensor1_array, tensor2_array), promoted = promote_many(
+                input_array, tensor1_array, tensor2_array
+            )
         computed: Any = addcmul_kernel(input_array, tensor1_array, tensor2_array, value=value)
     except Exception as error:
         raise refuse("addcmul", error, locals()) from None
@@ -1244,7 +1247,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         tensor1_array = tensor1._array
         tensor2_array = tensor2._array
         promoted = False
-        (input_array, tensor1_array, tensor2_array), promoted = promote_many(input_array, tensor1_array, tensor2_array)
+        if input_array.dtype is not tensor1_array.dtype or input_array.dtype is not tensor2_array.dtype:
+            (input_array, tensor1_array, tensor2_array), promoted = promote_many(
+                input_array, tensor1_array, tensor2_array
+            )
         computed: Any = addcdiv_kernel(input_array, tensor1_array, tensor2_array, value=value)
     except Exception as error:
         raise refuse("addcdiv", error, locals()) from None

@@ -523,7 +523,10 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
     min_array = None if min is None else min._array
     max_array = None if max is None else max._array
     promoted = False
-    (input_array, min_array, max_array), promoted = promote_many(input_array, min_array, max_array)
+    if (min is not None and input_array.dtype is not min_array.dtype) or (
+        max is not None and input_array.dtype is not max_array.dtype
+    ):
+        (input_array, min_array, max_array), promoted = promote_many(input_array, min_array, max_array)
     try:
         computed: Any = clamp_tensor_kernel(input_array, min_array, max_array)
     except (ValueError, MemoryError) as error:

@@ -86,7 +86,8 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Any = None) -> Tens
     end_array = end._array
     weight_array = weight._array
     promoted = False
-    (input_array, end_array, weight_array), promoted = promote_many(input_array, end_array, weight_array)
+    if input_array.dtype is not end_array.dtype or input_array.dtype is not weight_array.dtype:
+        (input_array, end_array, weight_array), promoted = promote_many(input_array, end_array, weight_array)
     try:
         computed: Any = lerp_kernel(input_array, end_array, weight_array)
     except (ValueError, MemoryError) as error:

@@ -852,7 +852,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
         input_array = input._array
         vec1_array = vec1._array
         vec2_array = vec2._array
-        (input_array, vec1_array, vec2_array), _ = promote_many(input_array, vec1_array, vec2_array)
+        if input_array.dtype is not vec1_array.dtype or input_array.dtype is not vec2_array.dtype:
+            (input_array, vec1_array, vec2_array), _ = promote_many(input_array, vec1_array, vec2_array)
         computed: Any = addr_kernel(input_array, vec1_array, vec2_array, beta=beta, alpha=alpha)
     except Exception as error:
         raise refuse("addr", error, locals()) from None

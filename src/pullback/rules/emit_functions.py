@@ -174,8 +174,22 @@ def _arrays(operation: Operation) -> list[str]:
     else:
         function = "promote_many_to_float" if floating else "promote_many"
         targets = ", ".join(f"{n}_array" for n in names)
-        out.append(f"({targets}), {'promoted' if needs_broadcast(operation) else '_'} = {function}({targets})")
+        promotion = f"({targets}), {'promoted' if needs_broadcast(operation) else '_'} = {function}({targets})"
+        if all(p.role in (TENSOR, OPTIONAL_TENSOR) for p in tensors):
+            out += [f"if {_differ(tensors, floating)}:", f"    {promotion}"]
+        else:
+            out.append(promotion)
     return out
+
+
+def _differ(tensors: Sequence[Parameter], floating: bool) -> str:
+    """The test for arrays that have to be promoted."""
+    first = f"{tensors[0].name}_array.dtype"
+    tests = []
+    for p in tensors[1:]:
+        test = f"{first} is not {p.name}_array.dtype"
+        tests.append(f"({p.name} is not None and {test})" if p.role == OPTIONAL_TENSOR else test)
+    return " or ".join([*tests, f'{first}.kind not in "fc"'] if floating else tests)
 
 
 def _promote_pair(operation: Operation, floating: bool) -> list[str]:
@@ -183,14 +197,14 @@ def _promote_pair(operation: Operation, floating: bool) -> list[str]:
     a, b = f"{first.name}_array", f"{second.name}_array"
     function = _PAIR_PROMOTIONS[operation.rule.promote]
     mark = ["    promoted = True"] if needs_broadcast(operation) else []
-    same = f"{a}.dtype is not {b}.dtype" + (f' or {a}.dtype.kind not in "fc"' if floating else "")
+    differ = _differ((first, second), floating)
     if second.role == TENSOR:
-        return [f"if {same}:", f"    {a}, {b} = {function}({a}, {b})", *mark]
+        return [f"if {differ}:", f"    {a}, {b} = {function}({a}, {b})", *mark]
     out = ", out" if operation.takes_out else ""
     number = f'{a}.dtype.kind != "f" or (type({b}) is not float and type({b}) is not int)'
     return [
         f"if {second.name}_is_tensor:",
-        f"    if {same}:",
+        f"    if {differ}:",
         f"        {a}, {b} = {function}({a}, {b})",
         *["    " + text for text in mark],
         f"elif {number}:",
