@@ -260,6 +260,12 @@ def _wrap_outputs(
     ctx: BackwardCFunction, outputs: Sequence[Any], inputs: Sequence[Any], args: Sequence[Any], records: bool
 ) -> list[Any]:
     """Attach the outputs to the node: modified inputs, inputs returned as they are, views and fresh tensors."""
+    if records and len(outputs) == 1 and _is_fresh(ctx, outputs[0], inputs):
+        ctx.describe_outputs(outputs)
+        outputs[0]._requires_grad, outputs[0]._edge = True, (ctx, 0)
+        ctx.store(outputs)
+        adopt_switches(ctx)
+        return list(outputs)
     for tensor in ctx.dirty_tensors:
         if all(o is not tensor for o in outputs):
             raise RuntimeError(
@@ -295,6 +301,18 @@ def _wrap_outputs(
         ctx.store(wrapped)
         adopt_switches(ctx)
     return wrapped
+
+
+def _is_fresh(ctx: BackwardCFunction, output: Any, inputs: Sequence[Any]) -> bool:
+    """Whether an output is what most are: a tensor that forward made, with a gradient, of which nothing was said."""
+    if ctx.dirty_tensors or ctx.non_differentiable or ctx._is_pure_view:
+        return False
+    if type(output) is not Tensor or output._extra is not None or output._array.dtype.kind not in "fcV":
+        return False
+    for value in inputs:  # noqa: SIM110  # a generator costs more than what is compared
+        if value is output:
+            return False
+    return True
 
 
 def _wrap_constant(ctx: BackwardCFunction, output: Tensor, original: Tensor | None, dirty: bool) -> Tensor:

@@ -21,7 +21,11 @@ def fit_gradients(node: Node, grads: Sequence[Any]) -> list[Any]:
         if edge is None or grad is None:
             fitted.append(None if edge is None else grad)
             continue
-        wanted = edge[0].input_metadata(edge[1])
+        following = edge[0]
+        if type(grad) is Tensor and following.shape == grad._array.shape and following.dtype is grad._array.dtype:
+            fitted.append(grad)  # the node of one result, on no device of its own
+            continue
+        wanted = following.input_metadata(edge[1])
         fitted.append(grad if wanted is None else fit_gradient(node, index, grad, wanted))
     return fitted
 

@@ -186,7 +186,11 @@ class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
                 self.stored.append((None, -1))
                 continue
             value: Any = tensor
-            position = next((i for i, o in enumerate(outputs) if o is tensor), None)
+            position = None
+            for place, output in enumerate(outputs):
+                if output is tensor:
+                    position = place
+                    break
             if position is not None and tensor._requires_grad:
                 value = SavedOutput(tensor, position)
             version = tensor._counter.value if tensor._counter is not None else 0
@@ -225,8 +229,7 @@ class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
             result = backward(self, arguments)
         else:
             result = backward(self, *arguments)
-        results = result if isinstance(result, tuple) else (result,)
-        return self._matched(results)
+        return self._matched(result if isinstance(result, tuple) else (result,))
 
     def _materialized(self, grad: Any, index: int) -> Any:
         if grad is not None or not self.materialize_grads or index in self.not_materialized:

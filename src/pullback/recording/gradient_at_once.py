@@ -25,7 +25,7 @@ from pullback.graph.source_lines import freed
 from pullback.modes.grad_mode import set_grad_mode
 from pullback.modes.switches import switches
 from pullback.recording.fused_gradient import copied
-from pullback.recording.gradient_node import GradientNode, Group, Rule, results_of, steps_of_chain
+from pullback.recording.gradient_node import GradientNode, Group, Rule, results_of
 from pullback.tensor.tensor import Tensor
 
 
@@ -137,8 +137,6 @@ class GradientAtOnce(GradientNode):
             set_grad_mode(records)
         results = [computed[line] for line in self.again.group.lines]
         ends = tuple([None if result is None else gradient_edge(result) for result in results])
-        for step in steps_of_chain(ends, self.shown_edges, reader, first_number):
-            step.is_step = True
         return ends, first_number
 
     def _own_reader(self) -> Any:

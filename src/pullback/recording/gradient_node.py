@@ -105,8 +105,6 @@ def _record(
     results = [computed[line] for line in group.lines]
     made: Any = new_node(_class_of(type(node).__name__.replace("Backward", "BackwardBackward")))
     made.next_edges = tuple([None if result is None else gradient_edge(result) for result in results])
-    for step in steps_of_chain(made.next_edges, leads, node, first_number):
-        step.is_step = True
     made.first_number, made.sequence_nr = first_number, next_sequence_nr()
     made.shown_edges, made.reader, made.output_grad = leads, reader, grads[0]
     shown = results_of(made, [None if result is None else result._array for result in results])
@@ -146,12 +144,6 @@ def _edges(group: Group, node: Any, grads: Sequence[Any], inputs: Sequence[str])
     return tuple(found)
 
 
-def steps_of_chain(ends: Edges, leads: Edges, node: Any, first_number: int) -> list[Node]:
-    """The nodes of a chain: not those that were there before it was recorded, as far as it leads to them."""
-    known: set[Node] = {node, *[edge[0] for edge in (*leads, *node.next_edges) if edge is not None]}
-    return steps_behind(ends, known, first_number)
-
-
 class GradientNode(Node):
     """Gradients of an operation, which a chain of nodes computes. See Note [Gradient nodes]."""
 
@@ -167,6 +159,8 @@ class GradientNode(Node):
     """The edges that lead into the chain, where the node runs it as a graph of its own."""
     steps: list[Node]
     """The nodes of the chain, then."""
+    is_marked = False
+    """Whether the nodes of the chain know that they are steps: a pass that records enters it here, and tells them."""
     catches: Edges
     """Where that graph ends, in the order of the edges."""
 
@@ -178,7 +172,12 @@ class GradientNode(Node):
         return [grad._array if isinstance(grad, Tensor) else grad for grad in found]
 
     def apply_differentiable(self, grads: Sequence[Any], edges: Edges) -> Sequence[Any]:
-        return grads if self.chain is None else self._run_chain(grads, create_graph=True)
+        if self.chain is not None:
+            return self._run_chain(grads, create_graph=True)
+        if not self.is_marked:
+            self.is_marked = True
+            self._mark_steps(self.next_edges, self.first_number)
+        return grads
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -205,7 +204,7 @@ class GradientNode(Node):
         What runs are nodes that stand for those of the chain: these lead on, for programs that differentiate once more.
         """
         catches: dict[Any, Any] = {edge: (Catch(), 0) for edge in self.shown_edges if edge is not None}
-        self.steps = steps_of_chain(ends, self.shown_edges, self.reader, first_number)
+        self.steps = self._mark_steps(ends, first_number)
         stand_ins = {step: StandIn(step) for step in self.steps}
         for stand_in in stand_ins.values():
             stand_in.lead_to(stand_ins, catches)
@@ -216,6 +215,15 @@ class GradientNode(Node):
         for edge in self.shown_edges:  # where two edges lead to one place, the first takes what arrives
             places.append(None if edge is None else catches.pop(edge, None))
         self.catches = tuple(places)
+
+    def _mark_steps(self, ends: Edges, first_number: int) -> list[Node]:
+        """Tell the nodes of a chain what they are: not those that were there before, as far as it leads to them."""
+        leads = (*self.shown_edges, *self.reader.next_edges)
+        known: set[Node] = {self.reader, *[edge[0] for edge in leads if edge is not None]}
+        steps = steps_behind(ends, known, first_number)
+        for step in steps:
+            step.is_step = True
+        return steps
 
     def _run_chain(self, grads: Sequence[Any], *, create_graph: bool) -> list[Any]:
         assert self.chain is not None
