@@ -520,8 +520,8 @@ def clamp_tensor(input: Tensor, min: Tensor | None = None, max: Tensor | None = 
         if (taken := divert("clamp_tensor", (input, min, max), out)) is not PROCEED:
             return taken
     input_array = input._array
-    min_array = None if min is None else min._array
-    max_array = None if max is None else max._array
+    min_array: Any = None if min is None else min._array
+    max_array: Any = None if max is None else max._array
     promoted = False
     if (min is not None and input_array.dtype is not min_array.dtype) or (
         max is not None and input_array.dtype is not max_array.dtype

@@ -284,8 +284,7 @@ def _floored_in_steps(input: Array, other: Array) -> Array:
 
 
 def _refuse_zero(input: Array, other: Array | Scalar) -> None:
-    is_nonzero = (
-        other.all() if hasattr(other, "all") else other
-    )  # NumPy's function takes three times as long as the method
+    divisor: Any = other
+    is_nonzero = divisor.all() if getattr(divisor, "ndim", 0) else divisor  # the method of a number takes a microsecond
     if input.size and not is_nonzero:
         raise division_by_zero()

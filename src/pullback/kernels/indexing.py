@@ -180,8 +180,13 @@ def take(input: Array, index: Array) -> Array:
 
     `index` is an int64 tensor, and the result has its shape. y = input.reshape(-1)[index].
     """
-    check_index(index, input.size, None, negative=True)
-    return np.take(input.ravel(), index)
+    if not is_at_hand(index):
+        check_index(index, input.size, None, negative=True)
+    try:
+        return input.ravel().take(index)
+    except IndexError:
+        check_index(index, input.size, None, negative=True)  # says it in PyTorch's words
+        raise
 
 
 def masked_select(input: Array, mask: Array) -> Array:
@@ -208,7 +213,24 @@ def nonzero(input: Array) -> Array:
     """The positions of the elements that are not zero, a row for each."""
     if input.ndim == 0:
         return np.empty((int(input != 0), 0), np.int64)
-    return np.stack(np.nonzero(input)).T
+    return _places(input).T
+
+
+def _places(input: Array) -> Array:
+    """The positions of the elements that are not zero, a row for each dimension.
+
+    NumPy finds them in one dimension in a fifth of the time, divisions included.
+    """
+    if input.ndim == 1 or input.size < 1024:
+        return np.array(input.nonzero(), np.int64)
+    flat = input.ravel().nonzero()[0]
+    places: Array = np.empty((input.ndim, len(flat)), np.int64)
+    for dim in range(input.ndim - 1, 0, -1):
+        above = flat // input.shape[dim]
+        np.subtract(flat, above * input.shape[dim], out=places[dim])
+        flat = above
+    places[0] = flat
+    return places
 
 
 @by_device
@@ -226,4 +248,4 @@ def positions_of(mask: Array) -> Sequence[Array]:
     """One array of positions per dimension of a boolean mask."""
     if mask.ndim == 0:
         return (np.zeros(int(mask), np.int64),)
-    return tuple([np.asarray(p, np.int64) for p in np.nonzero(mask)])
+    return tuple(_places(mask))

@@ -10,6 +10,7 @@ from pullback.backend.array_module import in_memory_order, is_at_hand, memory_or
 from pullback.backend.dtype import is_float_or_complex
 from pullback.checks import checked
 from pullback.kernels.accumulation import add_up
+from pullback.kernels.indexing import gather
 from pullback.native import by_device, native
 from pullback.typing import Array, Dim
 
@@ -37,7 +38,7 @@ def _sorted(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     if input.ndim == 0:
         return np.array(input), np.zeros((), np.int64)
     indices = order_along(input, dim, descending)
-    values = np.take_along_axis(input, indices, dim)
+    values = gather(input, dim, indices)
     return (values, indices) if input.flags.c_contiguous else (_in_layout(values, input), _in_layout(indices, input))
 
 
@@ -78,7 +79,7 @@ def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool
             _largest(values, k, dim) if largest else np.argpartition(values, k - 1, axis=dim)[(*lead, slice(0, k))]
         )
         indices = np.sort(indices, axis=dim)
-        inner = order_along(np.take_along_axis(values, indices, dim), dim, largest)
+        inner = order_along(gather(values, dim, indices), dim, largest)
         indices = np.take_along_axis(indices, inner, dim)
     else:
         indices = order_along(values, dim, largest)[(*lead, slice(0, k))]
@@ -104,7 +105,7 @@ def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> tupl
 
 
 def _reduced(input: Array, indices: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
-    values = np.take_along_axis(input, indices, dim)
+    values = gather(input, dim, indices)
     return (values, indices) if keepdim else (np.squeeze(values, dim), np.squeeze(indices, dim))
 
 
@@ -164,9 +165,15 @@ def _median_along(input: Array, dim: int, keepdim: bool, *, ignore_nan: bool) ->
     return _reduced(input, np.take_along_axis(order, middle, dim), dim, keepdim)
 
 
+_FEW = 2048
+"""Elements that are sorted in less time than it takes to look for one of them."""
+
+
 def _index_of_rank(values: Array, rank: int, dim: int) -> Array:
     """The index that stands at `rank` in the stable order, found without sorting."""
     lead = (slice(None),) * dim
+    if values.size <= _FEW:
+        return np.argsort(values, axis=dim, kind="stable")[(*lead, slice(rank, rank + 1))]
     chosen = np.partition(values, rank, axis=dim)[(*lead, slice(rank, rank + 1))]
     before = add_up(values < chosen, dim, True)
     equal = values == chosen

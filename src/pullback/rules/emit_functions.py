@@ -154,7 +154,8 @@ def _arrays(operation: Operation) -> list[str]:
     """The arrays of the tensors, promoted."""
     tensors = tuple(p for p in operation.kernel.tensors if _has_own_array(operation, p))
     promote = operation.rule.promote
-    out = [f"{p.name}_array{': Any' if p.role == TENSOR_OR_NUMBER else ''} = {_array(p)}" for p in tensors]
+    kinds = ["" if p.role in (TENSOR, TENSOR_LIST) else ": Any" for p in tensors]
+    out = [f"{p.name}_array{kind} = {_array(p)}" for p, kind in zip(tensors, kinds, strict=True)]
     if promote == "none":
         return out
     floating = promote in ("float", "quotient")
