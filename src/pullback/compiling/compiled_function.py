@@ -18,12 +18,11 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pullback.backend.array_module import ndarray
-from pullback.backend.dtype import default_float
 from pullback.backend.unpromised_bits import COMPILE, note_unpromised
 from pullback.compiling.backend import build, build_exactly
+from pullback.compiling.call_keys import CallShapes, open_places, without_sizes
 from pullback.compiling.capture import Capture
 from pullback.compiling.capturing import capture
 from pullback.compiling.checking import run_checked
@@ -31,27 +30,24 @@ from pullback.compiling.collecting import not_collecting
 from pullback.compiling.custom_backend import Backend, BackendEntry, CannotTrace
 from pullback.compiling.entries import Entry
 from pullback.compiling.fingerprint import fingerprint
-from pullback.compiling.function_text import CannotSplit, Spot, mentions_create_graph
+from pullback.compiling.function_text import CannotSplit, text_of, told_name
 from pullback.compiling.kernel_names import current_recorder
 from pullback.compiling.numbers import only_for
 from pullback.compiling.program import replay
 from pullback.compiling.recorder import Stop
-from pullback.compiling.segments import Segmented
 from pullback.compiling.stances import Stance
 from pullback.compiling.statistics import count_break, count_program, tell_recompile
 from pullback.compiling.structure import flatten
-from pullback.compiling.surroundings import LIBRARY
-from pullback.compiling.templates import Templates, layout_of
+from pullback.compiling.templates import Templates
 from pullback.errors import Unsupported
 from pullback.modes.determinism import are_deterministic_algorithms_enabled
 from pullback.modes.inside_compiled import call_inside, outside
-from pullback.modes.source_lines import PACKAGE, SourceLine, enter_module, is_hidden, leave_module
-from pullback.modes.switches import SWITCH_DEFAULTS, process, switches
+from pullback.modes.source_lines import SourceLine, is_hidden
 from pullback.modes.user_warnings import warn_user
-from pullback.nn.modules.module import Module
-from pullback.nn.modules.module_hooks import GlobalHooks
 from pullback.progress import waiting
-from pullback.tensor.tensor import TensorBase
+
+if TYPE_CHECKING:
+    from pullback.compiling.pieces import Segments
 
 ATTEMPTS = 6
 """How often one kind of arguments is recorded before the function runs eagerly for it."""
@@ -200,7 +196,7 @@ class CompiledFunction:
             return call_inside(segments.run, args, kwargs)
         leaves: list[Any] = []
         try:
-            key = self._key(args, kwargs, leaves)
+            key = self._shapes.key(args, kwargs, leaves)
             kind = self.kinds.get(key)
             if kind is None and key is not None:
                 if stance is not None:
@@ -221,7 +217,7 @@ class CompiledFunction:
                 return entry.run(leaves, args, kwargs, *ready)
         if stance is not None:
             return self._run_unless_refused(args, kwargs)
-        with waiting(f"compiling {_told_name(self.function)}"):
+        with waiting(f"compiling {told_name(self.function)}"):
             return call_inside(self._record, (kind, leaves, args, kwargs), {})
 
     def _run_unless_refused(self, args: Any, kwargs: Any) -> Any:
@@ -232,39 +228,9 @@ class CompiledFunction:
         place = "" if code is None else f" filename: {code.co_filename!r}, line number: {code.co_firstlineno},"
         raise RuntimeError(
             f"Detected recompile when torch.compile stance is 'fail_on_recompile'.{place} function name: "
-            f"{_told_name(self.function)!r}. No program fits these arguments and what the function depends on: call it like "
+            f"{told_name(self.function)!r}. No program fits these arguments and what the function depends on: call it like "
             "this under the default stance first."
         )
-
-    def _key(self, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
-        """What tells kinds of calls apart; None for a call that is never compiled."""
-        structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
-        modes: Any = True
-        if process.changed:
-            modes = _modes()
-            if modes is None:
-                return None
-        parts: list[Any] = [structure, modes, default_float(), are_deterministic_algorithms_enabled()]
-        free = self._shapes.free.get(structure, _NONE)
-        seen: dict[int, int] = {}
-        for place, leaf in enumerate(leaves):
-            if isinstance(leaf, TensorBase):
-                array = leaf._array
-                first = seen.setdefault(id(leaf), place)
-                extra = leaf._extra
-                is_inference = extra is not None and extra.inference
-                device = None if type(array) is ndarray else getattr(array, "place", None)
-                form = (
-                    array.shape, array.strides, array.dtype, leaf._requires_grad, first, type(leaf), is_inference, device,
-                )  # fmt: skip
-                parts.append(form)
-            elif place in free and type(leaf) in (float, int):
-                parts.append(type(leaf))
-            elif isinstance(leaf, (int, float, complex, str, bytes, type(None))):
-                parts.append((type(leaf), repr(leaf) if isinstance(leaf, (float, complex)) else leaf))
-            else:
-                parts.append((type(leaf), id(leaf)))
-        return tuple(parts)
 
     def _new_kind(self, key: Any, args: Any, kwargs: Any, leaves: list[Any]) -> Kind | None:
         """What is to be known of calls that were not seen before; None where there are too many kinds of them."""
@@ -272,10 +238,10 @@ class CompiledFunction:
             if self._shapes.learn(key, leaves, self._open_places(args, kwargs)):
                 self._set_aside |= {known: kind for known, kind in self.kinds.items() if known[0] == key[0]}
                 self.kinds = {known: kind for known, kind in self.kinds.items() if known[0] != key[0]}
-                key = self._key(args, kwargs, leaves := [])
+                key = self._shapes.key(args, kwargs, leaves := [])
             if key in self.kinds:
                 return self.kinds[key]
-            free = self._shapes.free.get(key[0], _NONE)
+            free = self._shapes.free.get(key[0], frozenset())
             made = Kind(frozenset([place for place in free if type(leaves[place]) in (float, int)]))
             instances = [known for known, kind in self.kinds.items() if kind.is_instance]
             if self._make_instance(made, key, leaves):
@@ -286,7 +252,7 @@ class CompiledFunction:
             limit = max(KINDS, Limits.wanted)
             if made.is_instance or len(self.kinds) - len(instances) < limit:
                 if self.kinds:
-                    tell_recompile(_told_name(self.function), len(self.kinds) + 1)
+                    tell_recompile(told_name(self.function), len(self.kinds) + 1)
                 self.kinds[key] = made
                 return made
         if not self._told:
@@ -307,7 +273,7 @@ class CompiledFunction:
         if found is None:
             return False
         try:
-            with waiting(f"compiling {_told_name(self.function)}"):
+            with waiting(f"compiling {told_name(self.function)}"):
                 entry = Entry(found, self.function, self._builder(), give_up=kind.run_eagerly)
         except Exception as error:  # the call is recorded as any other is
             self.templates.tell(f"{type(error).__name__}: {error}")
@@ -323,7 +289,7 @@ class CompiledFunction:
         own = inspect.unwrap(getattr(getattr(self.function, "__self__", None), "forward", self.function))
         code = getattr(own, "__code__", None)
         line = None if code is None or is_hidden(code, own.__globals__) else SourceLine(code, -1)
-        note_unpromised(COMPILE, f"the compiled {_told_name(self.function)}", line)
+        note_unpromised(COMPILE, f"the compiled {told_name(self.function)}", line)
         return build
 
     def _open_places(self, args: Any, kwargs: Any) -> list[int]:
@@ -362,7 +328,7 @@ class CompiledFunction:
         elif made.stops:
             kind.stops = made.stops
             for stop in made.stops:
-                count_break(_told_name(self.function), stop)
+                count_break(told_name(self.function), stop)
             if self.fullgraph if BreakErrors.wanted is None else BreakErrors.wanted:
                 raise _not_one_program(made.stops)
             self._stopped += 1
@@ -416,7 +382,7 @@ class CompiledFunction:
             like = [former for known, former in kind.former if known == now]
             is_known = bool(like)
             is_template = self.dynamic is not False and self.templates.add(
-                without_sizes(self._key(args, kwargs, [])), made, leaves
+                without_sizes(self._shapes.key(args, kwargs, [])), made, leaves
             )
             if is_known:  # it holds for other values of those numbers alone that had another one
                 same = [p for p, value in values.items() if all(former[p] == value for former in like)]
@@ -439,7 +405,7 @@ class CompiledFunction:
             kind.attempts = 0
             self._see(entry)
         elif is_template:
-            self._make_instance(kind, self._key(args, kwargs, []), leaves)
+            self._make_instance(kind, self._shapes.key(args, kwargs, []), leaves)
         kind.former = [(now, values), *kind.former[: ENTRIES - 1]]
         return result
 
@@ -450,233 +416,9 @@ class CompiledFunction:
         """Run the function in pieces from now on."""
         with self._lock, contextlib.suppress(CannotSplit):
             if self.segments is None and (made.breaks or made.has_effects):
+                from pullback.compiling.pieces import Segments  # lazy: pieces are compiled functions
+
                 self.segments = Segments(self, text, made)
-
-
-class CallShapes:
-    """Which numbers among the arguments of a function change. See Note [Changing numbers]."""
-
-    def __init__(self, dynamic: bool | None) -> None:
-        self._dynamic = dynamic
-        self.free: dict[Any, frozenset[int]] = {}
-        """By the structure of the arguments: the places of numbers that are inputs."""
-        self._fixed: dict[Any, frozenset[int]] = {}
-        self._first: dict[Any, list[Any]] = {}
-        """By what else tells calls apart: the leaves of the first such call."""
-
-    def learn(self, key: Any, leaves: list[Any], places: Sequence[int]) -> bool:
-        """See a call of a new kind; whether a number became an input by it."""
-        structure = key[0]
-        closed = self._fixed.get(structure, _NONE) | self.free.get(structure, _NONE)
-        places = [place for place in places if place not in closed]
-        if self._dynamic is False or not places:
-            return False
-        rest = tuple([part for number, part in enumerate(key) if number - _HEAD not in places])
-        first = self._first.setdefault(rest, leaves)
-        if self._dynamic is None:
-            places = [place for place in places if repr(first[place]) != repr(leaves[place])]
-        if places:
-            self.free[structure] = self.free.get(structure, _NONE) | frozenset(places)
-        return bool(places)
-
-    def fix(self, structure: Any, places: frozenset[int]) -> None:
-        """Tell calls apart by the values of these numbers again, for good."""
-        self.free[structure] = self.free.get(structure, _NONE) - places
-        self._fixed[structure] = self._fixed.get(structure, _NONE) | places
-
-
-_NONE: frozenset[int] = frozenset()
-_NO_ARGUMENTS = flatten(((), {}), [])
-_HEAD = 4
-"""How many parts of a key stand before those of the leaves."""
-
-
-def open_places(values: Sequence[Any], *, with_whole: bool) -> list[int]:
-    """The places, among the leaves of the values, of those that are numbers themselves."""
-    found, count = [], 0
-    for value in values:
-        if type(value) is float or (with_whole and type(value) is int):
-            found.append(count)
-        leaves: list[Any] = []
-        flatten(value, leaves)
-        count += len(leaves)
-    return found
-
-
-class Inner(CompiledFunction):
-    """A part of a function that breaks: Python runs it where its programs are small."""
-
-    is_small = False
-    """Whether calls of its function take no longer than its programs."""
-
-    def _see(self, entry: Entry) -> None:
-        programs = [entry for kind in self.kinds.values() for entry in kind.entries]
-        self.is_small = self.backend is None and not self.check and all(entry.is_small() for entry in programs)
-
-
-class Piece(Inner):
-    """What lies between two breaks of a function."""
-
-    def __init__(self, function: Any, lines: tuple[int, int], whole: Segments) -> None:
-        owner = whole.owner
-        super().__init__(function, check=owner.check, dynamic=owner.dynamic, backend=owner.backend)
-        self.lines = lines
-        self.is_differentiated_twice = whole.differentiates_twice
-        self._whole = whole
-
-    def _open_places(self, args: Any, kwargs: Any) -> list[int]:
-        return open_places(list(args[0].values()), with_whole=True)
-
-    def _see(self, entry: Entry) -> None:
-        super()._see(entry)
-        if self.is_small:
-            self._whole.build()
-
-    def cut(self, text: FunctionType, made: Capture) -> None:
-        """Cut the whole function anew."""
-        self._whole.add(made)
-
-
-CALLEES = 64
-"""How many functions that break are compiled for one that calls them."""
-
-
-class Segments:
-    """A function in pieces. See Note [Segments]."""
-
-    def __init__(self, owner: CompiledFunction, text: FunctionType, made: Capture) -> None:
-        self.owner = owner
-        self._known: dict[str, Piece] = {}
-        self._text = text
-        self._breaks: dict[Spot, int] = dict.fromkeys(made.breaks, 1)
-        self._effects = int(made.has_effects)
-        self.differentiates_twice = mentions_create_graph(text)
-        self._callees: dict[Any, Any] = {}
-        self.build()
-
-    def build(self) -> None:
-        """Write the function anew, with what is known of its pieces."""
-        made = Segmented(self._text, self._breaks, self._effects, lambda function, lines: Piece(function, lines, self))
-        function = made.build(self.callee, self._known)
-        self._known = made.pieces
-        owner: Any = self.owner.function
-        self.run: Callable[..., Any] = function
-        if isinstance(owner, MethodType):
-            self.run = MethodType(function, owner.__self__)
-            if owner.__func__ is Module.__call__:
-                self.run = _ModuleCall(owner.__self__, self.run)
-
-    @property
-    def pieces(self) -> list[Piece]:
-        """The pieces, in the order of the text."""
-        return sorted(self._known.values(), key=lambda piece: piece.lines)
-
-    def add(self, made: Capture) -> None:
-        """Cut at more places; one that breaks although its tensors were computed before stays as it is."""
-        with self.owner._lock:
-            effects = min(self._effects + made.has_effects, 2)
-            if not made.breaks and effects == self._effects:
-                return
-            self._effects = effects
-            for spot in set(made.breaks):
-                self._breaks[spot] = 2 if spot in self._breaks else 1
-            with contextlib.suppress(CannotSplit):
-                self.build()
-
-    def callee(self, function: Any) -> Any:
-        """What to call in the place of a function that is called at a break."""
-        text = text_of(function)
-        if text is None or getattr(function, "is_disabled", False):
-            return function
-        key = (
-            (id(function),) if not isinstance(function, MethodType) else (id(function.__func__), id(function.__self__))
-        )
-        known = self._callees.get(key)
-        if known is None:
-            if len(self._callees) >= CALLEES:
-                return function
-            called = function.__call__ if isinstance(function, Module) else function
-            owner = self.owner
-            compiled = Inner(called, check=owner.check, dynamic=owner.dynamic, backend=owner.backend)
-            compiled.is_differentiated_twice = self.differentiates_twice
-            known = self._callees[key] = (compiled, function)
-        return known[known[0].is_small]
-
-
-class _ModuleCall:
-    """What Module.__call__ does, around a forward in pieces."""
-
-    def __init__(self, module: Any, forward: Callable[..., Any]) -> None:
-        self.module, self.forward = module, forward
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if text_of(self.module) is None:  # hooks came
-            return self.module(*args, **kwargs)
-        former = enter_module(self.module)
-        try:
-            return self.forward(*args, **kwargs)
-        finally:
-            leave_module(former)
-
-
-def text_of(function: Any) -> FunctionType | None:
-    """The function whose text may be cut: the user's, or the forward of a module; None if there is none."""
-    if isinstance(function, MethodType) and function.__func__ is Module.__call__:
-        function = function.__self__
-    if isinstance(function, Module):
-        if type(function).__call__ is not Module.__call__ or _has_hooks(function):
-            return None
-        function = function.forward
-        if isinstance(function, MethodType):
-            return function.__func__ if isinstance(function.__func__, FunctionType) else None
-        return None
-    if isinstance(function, MethodType):
-        function = function.__func__
-    if not isinstance(function, FunctionType):
-        return None
-    file = function.__code__.co_filename
-    if file.startswith(PACKAGE):  # one that stands around the user's, as no_grad() makes it
-        inner = inspect.unwrap(function).__code__.co_filename
-        return None if inner.startswith((PACKAGE, *LIBRARY)) else function
-    return None if file.startswith(LIBRARY) else function
-
-
-def _has_hooks(module: Module) -> bool:
-    own = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
-    everywhere = (GlobalHooks.forward, GlobalHooks.forward_pre, GlobalHooks.backward, GlobalHooks.backward_pre)
-    return any(own) or any(everywhere)
-
-
-def _told_name(function: Any) -> str:
-    """A function's name, or the class of the module that it calls."""
-    if getattr(function, "__name__", "__call__") in ("__call__", "forward"):
-        return type(getattr(function, "__self__", function)).__name__
-    return str(function.__name__)
-
-
-def without_sizes(key: Any) -> Any:
-    """What tells kinds of calls apart beside the sizes and strides of tensors: of these, how they are laid out."""
-    if key is None:
-        return None
-    head, leaves = key[:_HEAD], key[_HEAD:]
-    return (*head, *[_form_without_sizes(*part) if type(part) is tuple and len(part) > 2 else part for part in leaves])
-
-
-def _form_without_sizes(shape: Any, strides: Any, dtype: Any, *rest: Any) -> tuple[Any, ...]:
-    return (len(shape), layout_of(shape, strides, dtype.itemsize), dtype, *rest)
-
-
-_FOLLOWED = ("grad_mode", "inference_mode", "forward_grad")
-"""Switches that programs are told apart by, or that mean nothing to them."""
-
-
-def _modes() -> Any:
-    """The switches of this thread that a program may depend on; None where calls are not compiled."""
-    state = switches.__dict__
-    for name, default in SWITCH_DEFAULTS.items():
-        if state[name] is not default and state[name] != default and name not in _FOLLOWED:
-            return None
-    return (state["grad_mode"], state["inference_mode"])
 
 
 def _not_one_program(stops: list[Stop]) -> Unsupported:

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 from pullback.compiling.backend import build
 from pullback.compiling.capture import Capture
 from pullback.compiling.capturing import capture
-from pullback.compiling.compiled_function import CompiledFunction, Segments, text_of
+from pullback.compiling.compiled_function import CompiledFunction
 from pullback.compiling.entries import Entry
 from pullback.compiling.explanation_page import page
-from pullback.compiling.function_text import CannotSplit
+from pullback.compiling.function_text import CannotSplit, text_of
 from pullback.compiling.kernel_times import KernelList, timed_kernel_lists, timed_kernel_lists_of_piece
+from pullback.compiling.pieces import Segments
 from pullback.compiling.program import Program, Value
 from pullback.compiling.program_graph import graph_of
 from pullback.compiling.recorder import Stop

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import itertools
 import linecache
 import types
 import weakref
 from collections.abc import Iterator, Sequence
+from types import FunctionType, MethodType
 from typing import Any
+
+from pullback.compiling.surroundings import LIBRARY
+from pullback.modes.source_lines import PACKAGE
+from pullback.nn.modules.module import Module
+from pullback.nn.modules.module_hooks import GlobalHooks
 
 _FIXED: Any = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Delete, ast.Match,
           ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)  # fmt: skip
@@ -306,3 +313,38 @@ def spot_of(frame: types.FrameType) -> Spot:
     positions = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
     line, _, column, _ = next(positions, (None, None, None, None))
     return (line or frame.f_lineno, column or 0)
+
+
+def text_of(function: Any) -> FunctionType | None:
+    """The function whose text may be cut: the user's, or the forward of a module; None if there is none."""
+    if isinstance(function, MethodType) and function.__func__ is Module.__call__:
+        function = function.__self__
+    if isinstance(function, Module):
+        if type(function).__call__ is not Module.__call__ or _has_hooks(function):
+            return None
+        function = function.forward
+        if isinstance(function, MethodType):
+            return function.__func__ if isinstance(function.__func__, FunctionType) else None
+        return None
+    if isinstance(function, MethodType):
+        function = function.__func__
+    if not isinstance(function, FunctionType):
+        return None
+    file = function.__code__.co_filename
+    if file.startswith(PACKAGE):  # one that stands around the user's, as no_grad() makes it
+        inner = inspect.unwrap(function).__code__.co_filename
+        return None if inner.startswith((PACKAGE, *LIBRARY)) else function
+    return None if file.startswith(LIBRARY) else function
+
+
+def _has_hooks(module: Module) -> bool:
+    own = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    everywhere = (GlobalHooks.forward, GlobalHooks.forward_pre, GlobalHooks.backward, GlobalHooks.backward_pre)
+    return any(own) or any(everywhere)
+
+
+def told_name(function: Any) -> str:
+    """A function's name, or the class of the module that it calls."""
+    if getattr(function, "__name__", "__call__") in ("__call__", "forward"):
+        return type(getattr(function, "__self__", function)).__name__
+    return str(function.__name__)
