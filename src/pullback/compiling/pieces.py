@@ -44,7 +44,8 @@ class Piece(Inner):
     def _see(self, entry: Entry) -> None:
         super()._see(entry)
         if self.is_small:
-            self._whole.build()
+            with self._whole.owner._lock:
+                self._whole.build()
 
     def cut(self, text: FunctionType, made: Capture) -> None:
         """Cut the whole function anew."""

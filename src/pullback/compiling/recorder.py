@@ -23,9 +23,10 @@ from pullback.backend.array_module import as_array, is_array, memory_bounds
 from pullback.backend.random import Generator
 from pullback.backend.traced_array import ReadNumber, TracedArray, is_traced, plain, traced
 from pullback.compiling.function_text import spot_of
-from pullback.compiling.memory import copied_results, laid_out, same_geometry, storage_key, unfilled, window, written
+from pullback.compiling.memory import copied_results, laid_out, same_geometry, storage_key, window, written
 from pullback.compiling.numbers import Numbers, Sizes, TracedInt, TracedNumber, key_of, plain_number
 from pullback.compiling.program import Call, Number, Program, Value
+from pullback.compiling.pure_kernels import as_check, filling, on_copies, some_results
 from pullback.compiling.random_streams import DrawnNumbers
 from pullback.graph.source_lines import SourceLine, calling_line, source_line
 
@@ -402,15 +403,15 @@ class Recorder:
         """Run a function that fills its first argument with random numbers: of that it reads the form alone."""
         target = plain(args[0])
         form = (target.shape, target.strides, target.dtype)
-        filling = _filling(function, getattr(target, "place", None))
+        fill = filling(function, getattr(target, "place", None))
         is_known = all(isinstance(value, _OF_DRAWS) for value in (*args[1:], *kwargs.values()))
         what = (name, *form, *args[1:], *sorted(kwargs.items())) if is_known else None
         if self.drawn.is_behind and (made := self.drawn.again(what)) is not None:
-            filling(*form, *args[1:], **kwargs)  # which moves the stream
+            fill(*form, *args[1:], **kwargs)  # which moves the stream
         else:
             if self.drawn.is_behind:
                 self.move_stream()
-            made = self.run(name, filling, (*form, *args[1:]), kwargs, is_ordered=True)
+            made = self.run(name, fill, (*form, *args[1:]), kwargs, is_ordered=True)
             self.drawn.add(what, made)
         self.write(args[0], made)
         return args[0]
@@ -420,7 +421,7 @@ class Recorder:
         places: tuple[int, ...] = (0,), is_ordered: bool = False,
     ) -> Any:  # fmt: skip
         """Run a function that writes to the arrays at `places` of its arguments; it gives their number of new values."""
-        pure = _on_copies(function, places)
+        pure = on_copies(function, places)
         arguments, options = self._described(args), self._described(kwargs)
         copies = [laid_out(plain(args[p]), args[p].shape, args[p].strides, args[p].dtype) for p in places]
         given = list(_plain(args))
@@ -444,12 +445,12 @@ class Recorder:
         is_single = not isinstance(made, (tuple, list))
         parts = [made] if is_single else list(made)
         if made is None and name.rpartition(".")[2].strip("_").startswith(_CHECKING):
-            self._add_call(name, _as_check(function), arguments, options, [], is_ordered=True, is_single=False)
+            self._add_call(name, as_check(function), arguments, options, [], is_ordered=True, is_single=False)
             return None
         if not is_single and None in map(_none_or_zero, parts):
             kept = tuple([place for place, part in enumerate(parts) if part is not None])
             rest = tuple([parts[place] for place in kept])
-            some = self._take(name, _some_results(function, kept), arguments, options, rest, args, is_ordered)
+            some = self._take(name, some_results(function, kept), arguments, options, rest, args, is_ordered)
             found = dict(zip(kept, some, strict=True))
             return tuple([found.get(place) for place in range(len(parts))])
         if not all(hasattr(part, "dtype") for part in parts):
@@ -577,28 +578,6 @@ def _none_or_zero(part: Any) -> int | None:
     return None if part is None else 0
 
 
-def _as_check(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that only raises, as one of no results."""
-
-    def run(*args: Any, **kwargs: Any) -> tuple[()]:
-        function(*args, **kwargs)
-        return ()
-
-    run.__name__ = getattr(function, "__name__", "check")
-    return run
-
-
-def _some_results(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
-    """A function of those results that are not None."""
-
-    def run(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        made = function(*args, **kwargs)
-        return tuple([made[place] for place in places])
-
-    run.__name__ = getattr(function, "__name__", "function")
-    return run
-
-
 def _as_array(number: float, dtype: Any, number_as: Callable[..., Any]) -> Any:
     return laid_out(number_as(number, dtype), (), None, dtype)
 
@@ -655,30 +634,3 @@ def _holds_values(given: Any) -> bool:
     if isinstance(given, (tuple, list)):
         return any(_holds_values(part) for part in given)
     return isinstance(given, dict) and any(_holds_values(part) for part in given.values())
-
-
-def _filling(function: Callable[..., Any], place: Any) -> Callable[..., Any]:
-    """A function that fills an array of a device as one that makes it."""
-
-    def run(shape: Any, strides: Any, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        made = unfilled(shape, strides, dtype, place)
-        function(made, *args, **kwargs)
-        return made
-
-    run.__name__ = getattr(function, "__name__", "draw")
-    return run
-
-
-def _on_copies(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
-    """A function that writes to arguments as one that gives new arrays."""
-
-    def run(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        given = list(args)
-        for place in places:
-            array = args[place]
-            given[place] = laid_out(array, array.shape, array.strides, array.dtype)
-        function(*given, **kwargs)
-        return tuple([given[place] for place in places])
-
-    run.__name__ = f"{getattr(function, '__name__', 'function')}_on_copies"
-    return run
