@@ -44,9 +44,31 @@ class SparseArray:
     def merged_indices(self) -> tuple[Array, Array]:
         """Every index once, in order, and which of these each value has."""
         sizes = self.shape[: self.sparse_dim]
-        flat = np.ravel_multi_index(tuple(self.indices), sizes) if self.indices.size else self.indices[0]
+        flat = self._flat_indices() if self.indices.size else self.indices[0]
         unique, inverse = np.unique(flat, return_inverse=True)
         indices = np.stack(np.unravel_index(unique, sizes)) if unique.size else self.indices
+        return indices.astype(self.indices.dtype), inverse.astype(np.int64)
+
+    def _flat_indices(self) -> Array:
+        """One number for each index, in the order of indices."""
+        flat: Array = np.ravel_multi_index(tuple(self.indices), self.shape[: self.sparse_dim])
+        return flat
+
+    def indices_of_sum(self, other: SparseArray) -> tuple[Array, Array] | None:
+        """The indices of a sum, and which of these each value of both tensors has; None where one is not in order.
+
+        An index that stands k times in one tensor stands k times in the sum: its first value there meets the first one
+        of the other tensor, and so on, as where PyTorch goes through both at once.
+        """
+        if not (self.indices.size and other.indices.size):
+            return None
+        flat = [self._flat_indices(), other._flat_indices()]
+        if any((keys[1:] < keys[:-1]).any() for keys in flat):
+            return None
+        repeats = [np.arange(keys.size) - np.searchsorted(keys, keys) for keys in flat]
+        width = max(int(times.max()) for times in repeats) + 1
+        keys, inverse = np.unique(np.concatenate(flat) * width + np.concatenate(repeats), return_inverse=True)
+        indices = np.stack(np.unravel_index(keys // width, self.shape[: self.sparse_dim]))
         return indices.astype(self.indices.dtype), inverse.astype(np.int64)
 
     def coalesce(self) -> SparseArray:

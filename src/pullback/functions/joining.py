@@ -15,6 +15,7 @@ from pullback.modes.switches import process
 from pullback.tensor.arguments import as_int, as_tensor_list
 from pullback.tensor.dims import wrap_dim
 from pullback.tensor.foreign_arguments import answers, any_foreign, ask_foreign
+from pullback.tensor.sparse_tensor import SparseMethods, SparseTensor
 from pullback.tensor.tensor import Tensor
 
 
@@ -39,7 +40,16 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
         if any_foreign((tensors,)):
             return ask_foreign(cat, (tensors, dim), {"out": out})
         raise
+    if _has_sparse(tensors):
+        from pullback.functions.sparse_joining import sparse_cat  # lazy: few programs have sparse tensors
+
+        return sparse_cat(tensors, as_int(dim))  # type: ignore[no-any-return]  # of a sparse class
     return G.cat(tensors, _checked_cat_dim(tensors, as_int(dim)), out=out)
+
+
+def _has_sparse(tensors: Any) -> bool:
+    """Whether one of them is sparse; where nobody made a sparse tensor yet, none is looked at."""
+    return SparseMethods.attach is None and any(isinstance(tensor, SparseTensor) for tensor in tensors)
 
 
 def _checked_cat_dim(tensors: Any, dim: int) -> int:
@@ -104,6 +114,10 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
         if any_foreign((tensors,)):
             return ask_foreign(stack, (tensors, dim), {"out": out})
         raise
+    if _has_sparse(tensors):
+        from pullback.functions.sparse_joining import sparse_stack  # lazy: as in cat
+
+        return sparse_stack(tensors, as_int(dim))  # type: ignore[no-any-return]  # of a sparse class
     shape = tensors[0]._array.shape
     for position, tensor in enumerate(tensors):
         if tensor._array.shape != shape:

@@ -40,9 +40,11 @@ def attach_all() -> None:
 
 def _attach_sparse() -> None:
     from pullback.functions.sparse_algebra import attach_sparse_methods  # lazy: few programs have sparse tensors
+    from pullback.functions.sparse_joining import attach_sparse_joining  # lazy: as above
     from pullback.functions.sparse_writes import attach_sparse_writes  # lazy: as above
 
     attach_sparse_methods()
+    attach_sparse_joining()
     attach_sparse_writes()
 
 

@@ -72,6 +72,7 @@ FILES = {
     "sorting": "sort argsort msort topk kthvalue median nanmedian mode",
     "sparse": "sparse_coo_tensor spmm dsmm hspmm sspaddmm saddmm smm",
     "sparse_algebra": "values_of sparse_of with_values sparse_values sparse_coalesce sparse_to_dense to_sparse to_sparse_csr to_sparse_csc to_sparse_coo sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor sparse_mask sparse_product sparse_index_select sparse_select sparse_transpose sparse_permute sparse_t sparse_mT sparse_mH sparse_sum sparse_softmax sparse_log_softmax joined attach_sparse_methods",
+    "sparse_joining": "sparse_cat sparse_stack sparse_unsqueeze attach_sparse_joining",
     "sparse_writes": "sparse_zero_ sparse_copy_ attach_sparse_writes",
     "special": "xlogy xlogy_ xlog1py zeta igamma igammac method_polygamma polygamma_ chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p",
     "statistics": "var std var_mean std_mean cov corrcoef",

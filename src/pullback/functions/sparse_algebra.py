@@ -304,7 +304,8 @@ def sparse_index_select(input: SparseTensor, dim: int, index: Tensor) -> Any:
     chosen = indices[:, values]
     chosen[along] = places
     shape = (*array.shape[:along], wanted.size, *array.shape[along + 1 :])
-    return sparse_of(chosen, values_of(merged)[new_tensor(values)], shape, along == 0)
+    result = sparse_of(chosen, values_of(merged)[new_tensor(values)], shape, along == 0)
+    return shown_as(result, "IndexSelectBackward0")
 
 
 @_method("select")
@@ -324,7 +325,8 @@ def sparse_select(input: SparseTensor, dim: int, index: int) -> Any:
     places = (indices[along] == index % size).nonzero()[0]
     others = [d for d in range(array.sparse_dim) if d != along]
     shape = (*array.shape[:along], *array.shape[along + 1 :])
-    return sparse_of(indices[others][:, places], values_of(merged)[new_tensor(places)], shape, True)
+    result = sparse_of(indices[others][:, places], values_of(merged)[new_tensor(places)], shape, True)
+    return shown_as(result, "SelectBackward0")
 
 
 @_method("__getitem__")
@@ -495,19 +497,34 @@ def _elementwise(name: str) -> Any:
 def joined(input: SparseTensor, other: SparseTensor) -> Any:
     """The sum of two tensors as the values of both; None where they do not fit each other."""
     a, b = input._sparse, other._sparse
-    if a.sparse_dim != b.sparse_dim or a.shape != b.shape or a.dtype != b.dtype:
+    if not _fit(a, b):
         return None
     indices = G.cat([new_tensor(a.indices), new_tensor(b.indices)], 1)._array
     return sparse_of(indices, G.cat([values_of(input), values_of(other)], 0), a.shape)
+
+
+def _fit(a: SparseArray, b: SparseArray) -> bool:
+    return a.sparse_dim == b.sparse_dim and a.shape == b.shape and a.dtype == b.dtype
+
+
+def _sum(input: SparseTensor, other: SparseTensor) -> Any:
+    """The sum; where indices are in order, those that both have meet in it."""
+    a, b = input._sparse, other._sparse
+    merged = a.indices_of_sum(b)
+    if merged is None:
+        return joined(input, other)
+    indices, inverse = merged
+    values = G.cat([values_of(input), values_of(other)], 0)
+    sums = values.new_zeros((indices.shape[1], *a.values.shape[1:])).index_add(0, new_tensor(inverse), values)
+    return sparse_of(indices, sums, a.shape, a.coalesced and b.coalesced)
 
 
 @_method("__add__ __radd__ add")
 def _add(input: SparseTensor, other: Any, *, alpha: Any = 1) -> Any:
     if alpha != 1:
         other = other * alpha
-    if isinstance(other, SparseTensor) and (both := joined(input, other)) is not None:
-        merged = sparse_coalesce(both) if input._sparse.coalesced and other._sparse.coalesced else both
-        return shown_as(merged, "AddBackward0")
+    if isinstance(other, SparseTensor) and _fit(input._sparse, other._sparse):
+        return shown_as(_sum(input, other), "AddBackward0")
     return sparse_to_dense(input) + other
 
 
@@ -516,11 +533,16 @@ def _subtract(input: SparseTensor, other: Any, *, alpha: Any = 1) -> Any:
     return shown_as(_add(input, -other, alpha=alpha), "SubBackward0")
 
 
+_OPERATORS = {"__abs__": "abs", "__pow__": "pow"}
+
+
 def attach_sparse_methods() -> None:
     """Let the methods of sparse tensors be the functions here."""
     for name, structure in names_with("structure").items():
-        if structure == "elementwise" and hasattr(Tensor, name):
+        if structure == "elementwise" and callable(getattr(Tensor, name, None)):  # `real` is a property
             setattr(SparseTensor, name, _elementwise(name))
+    for operator, name in _OPERATORS.items():
+        setattr(SparseTensor, operator, getattr(SparseTensor, name))
     for name, method in _methods.items():
         setattr(SparseTensor, name, method)
     for name, reader in {"T": _sparse_T, "mT": sparse_mT, "H": sparse_mH, "mH": sparse_mH}.items():

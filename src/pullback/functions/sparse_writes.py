@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.backend.sparse_array import SparseArray
+from pullback.functions.sparse_algebra import sparse_of, values_of
 from pullback.graph.history import bump_version, check_in_place
+from pullback.graph.sparse_nodes import shown_as
 from pullback.modes.switches import switches
 from pullback.tensor.sparse_tensor import SparseTensor
 from pullback.tensor.tensor import Tensor
@@ -49,10 +50,8 @@ def sparse_zero_(input: SparseTensor) -> SparseTensor:
     """Store nothing any more."""
     check_in_place(input, "zero_", records=switches.grad_mode)
     array = input._sparse
-    nothing = SparseArray(array.indices[:, :0], array.values[:0], array.shape, True)
-    input._sparse, input._dense = nothing, None
-    bump_version(input)
-    return input
+    nothing = sparse_of(array.indices[:, :0], values_of(input)[:0], array.shape, True, type(input))
+    return _take(input, shown_as(nothing, "ZeroBackward0"))
 
 
 def sparse_copy_(input: SparseTensor, src: Tensor, non_blocking: bool = False) -> SparseTensor:

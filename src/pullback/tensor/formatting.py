@@ -153,9 +153,7 @@ def format_sparse(
     suffixes += [f"layout={display_namespace()}.{layout_name}", *([history] if history else [])]
     gap = ",\n" + " " * len(prefix)
     text = prefix + gap.join(lines)
-    if layout_name == "sparse_coo":  # these stand on a line of their own
-        text, suffixes = text + gap + suffixes[0], suffixes[1:]
-    return _append_suffixes(text, suffixes, len(prefix)) + ")"
+    return _append_suffixes(text, suffixes, len(prefix), on_own_line=layout_name == "sparse_coo") + ")"
 
 
 def format_quantized(array: Array, facts: Sequence[str]) -> str:
@@ -177,12 +175,13 @@ def _shows_dtype(dtype_name: str, default_dtype_name: str, values_tell: bool) ->
     return dtype_name not in (default_dtype_name, *told_by_values)
 
 
-def _append_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
-    """Append each suffix behind a comma, on a new line where it would pass `linewidth`."""
+def _append_suffixes(text: str, suffixes: Sequence[str], indent: int, *, on_own_line: bool = False) -> str:
+    """Append each suffix behind a comma, on a new line where it would pass `linewidth`, the first perhaps anyway."""
     # The brackets' and comma's share of the first line is counted as PyTorch counts it: two more than its characters.
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options.linewidth:
+        if on_own_line or column + len(suffix) + 2 > _options.linewidth:
+            on_own_line = False
             text += ",\n" + " " * indent + suffix
             column = indent + len(suffix)
         else:
