@@ -49,7 +49,7 @@ class RenamedNode(Node):
 
 @cache
 def _class_of(name: str) -> type[RenamedNode]:
-    return type(name, (RenamedNode,), {})
+    return type(name, (RenamedNode,), {"__module__": RenamedNode.__module__})
 
 
 def renamed(node: Node, name: str, fused: str = "") -> RenamedNode:

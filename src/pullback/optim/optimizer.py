@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
 from pullback.autograd.grad_mode import set_grad_enabled
+from pullback.modes.switches import switches
 from pullback.nn.modules.naming import typename
 from pullback.optim.checks import check_new_group
 from pullback.tensor.tensor import Tensor
@@ -68,7 +70,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             if not (isinstance(replaced, tuple) and len(replaced) == 2):
                 raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
             (self, *args), kwargs = replaced
-        result = step(self, *args, **kwargs)
+        with _named_in_profiles(self, "step"):
+            result = step(self, *args, **kwargs)
         if self not in have_stepped:
             have_stepped.add(self)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values()):
@@ -77,6 +80,18 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     hooked_step.hooked = True  # type: ignore[attr-defined]  # a mark, so that a class is wrapped once
     return hooked_step
+
+
+_UNNAMED = nullcontext()
+
+
+def _named_in_profiles(optimizer: Optimizer, method: str) -> AbstractContextManager[Any]:
+    """A block that a profile shows as PyTorch's does: `Optimizer.step#SGD.step`."""
+    if switches.node_observer is None:
+        return _UNNAMED
+    from pullback.autograd.profiler import record_function  # lazy: few programs profile
+
+    return record_function(f"Optimizer.{method}#{type(optimizer).__name__}.{method}")
 
 
 have_stepped: WeakSet[Optimizer] = WeakSet()
@@ -185,8 +200,8 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Reset the gradients of all parameters."""
-        for group in self.param_groups:
-            for param in group["params"]:
+        with _named_in_profiles(self, "zero_grad"):
+            for param in chain.from_iterable(group["params"] for group in self.param_groups):
                 grad = param._grad
                 if grad is None:
                     continue

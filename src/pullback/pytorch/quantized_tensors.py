@@ -12,11 +12,24 @@ from typing import Any
 from pullback import functions
 from pullback.autograd.function import Function
 from pullback.backend.dtype import dtype as Dtype
-from pullback.backend.dtype import float32, float64, int8, int32, int64, qint8, qint32, quint8, scalar_type_name, uint8
+from pullback.backend.dtype import (
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    qint8,
+    qint32,
+    quint8,
+    scalar_type_name,
+    uint8,
+)
 from pullback.backend.naming import display_namespace
 from pullback.creation import as_tensor, tensor
 from pullback.facts import declare, fact_of
 from pullback.graph.history import refuse_history
+from pullback.graph.sparse_nodes import shown_as
 from pullback.overrides import DisableTorchFunctionSubclass, as_subclass
 from pullback.overrides.operation_handlers import Handlers, compares, moves
 from pullback.tensor.foreign_arguments import any_asked_whole, ask_about, is_foreign
@@ -335,7 +348,8 @@ def fake_quantize_per_tensor_affine(
     name = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
     refuse_history(name, scale=scale, zero_point=zero_point)
     result: Tensor = _FakeQuantization.apply(input, scale, zero_point, quant_min, quant_max)
-    return result
+    kind = "CachemaskTensorQparams" if isinstance(scale, Tensor) else "Cachemask"
+    return shown_as(result, f"FakeQuantizePerTensorAffine{kind}Backward0")  # type: ignore[no-any-return]  # as result
 
 
 @declare(found="torch")
@@ -343,12 +357,16 @@ def fake_quantize_per_channel_affine(
     input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
 ) -> Tensor:
     """As `fake_quantize_per_tensor_affine`, with a scale and a zero point for each position along `axis`."""
+    if zero_point.dtype not in (int32, float16, float32):
+        raise RuntimeError(
+            f"Zero-point must be Int32, Float or Half, found {scalar_type_name(zero_point._array.dtype)}"
+        )
     shape = [-1 if dim == axis else 1 for dim in range(input.ndim)]
     refuse_history("fake_quantize_per_channel_affine_cachemask", scale=scale, zero_point=zero_point)
     result: Tensor = _FakeQuantization.apply(
         input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max
     )
-    return result
+    return shown_as(result, "FakeQuantizePerChannelAffineCachemaskBackward0")  # type: ignore[no-any-return]  # as result
 
 
 def dequantize(input: Any) -> Any:

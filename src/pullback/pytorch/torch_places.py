@@ -8,6 +8,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, ForwardRef
 
+from pullback.graph.custom_function_node import BackwardCFunction
+from pullback.graph.node import Node
 from pullback.pytorch.missing_names import torch_modules
 
 _MODULES = {
@@ -28,6 +30,11 @@ _CLASSES = {
     "optim.adam.AdamW": ("torch.optim.adamw", "AdamW"), "jit.tracing.TracerWarning": ("torch.jit._trace", "TracerWarning"),
     "backend.layout.layout": ("torch", "layout"), "backend.layout.memory_format": ("torch", "memory_format"),
     "backend.dtype.finfo": ("torch", "finfo"), "backend.dtype.iinfo": ("torch", "iinfo"),
+    "graph.custom_function_node.BackwardCFunction": ("torch.autograd.function", "BackwardCFunction"),
+    "graph.custom_function_node.FunctionCtx": ("torch.autograd.function", "FunctionCtx"),
+    "graph.custom_function_node._FunctionBase": ("torch._C", "_FunctionBase"),
+    "graph.custom_function_node._HookMixin": ("torch.autograd.function", "_HookMixin"),
+    "graph.node.Node": ("torch.autograd.graph", "Node"), "graph.saved_tensor.SavedTensor": ("torch._C._autograd", "SavedTensor"),
     "errors.OutOfMemoryError": ("torch", "OutOfMemoryError"), "futures.FutureBase": ("torch", "Future"),
 }  # fmt: skip
 """Classes that PyTorch has in another module than their neighbours, or under another name."""
@@ -66,6 +73,8 @@ def name_classes(module: ModuleType) -> None:
         if not isinstance(value, type) or not value.__module__.startswith("pullback."):
             continue
         place = _known_place(value.__module__, value.__qualname__)
+        if _is_node_of_operation(value):
+            place = "builtins", value.__name__
         if place is None and exports_to == torch_module(value.__module__) and not name.startswith("_"):
             place = exports_to, value.__qualname__
         if place is not None:
@@ -73,6 +82,11 @@ def name_classes(module: ModuleType) -> None:
             with suppress(TypeError):
                 value.__module__, value.__qualname__ = place
                 value.__name__ = place[1].rpartition(".")[2]
+
+
+def _is_node_of_operation(value: type) -> bool:
+    """Whether a class is one of those that PyTorch makes in C, which print as `<class 'MulBackward0'>`."""
+    return issubclass(value, Node) and value is not Node and not issubclass(value, BackwardCFunction)
 
 
 def _keep_annotations(value: type) -> None:

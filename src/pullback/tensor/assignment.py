@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.backend.device import lie_apart
-from pullback.backend.dtype import scalar_type_name, type_name
+from pullback.backend.dtype import cpp_type_name, scalar_type_name, type_name
 from pullback.errors import kind_of
 from pullback.tensor.autograd_extra import AutogradExtra
 from pullback.tensor.tensor_base import TensorBase
@@ -22,7 +22,7 @@ def check_assigned_grad(tensor: Any, value: Any) -> None:
     wanted = extra.grad_dtype if extra is not None and free else tensor.dtype
     if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{scalar_type_name(value._array.dtype).lower()}' to a tensor with "
+            f"attempting to assign a gradient with dtype '{cpp_type_name(value._array.dtype)}' to a tensor with "
             f"grad_dtype '{scalar_type_name(wanted.numpy_dtype)}'. The gradient must match the tensor's grad_dtype "
             "(defaults to the tensor's dtype): cast it, or set grad_dtype of the tensor."
         )

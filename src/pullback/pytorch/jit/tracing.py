@@ -7,7 +7,7 @@ the example is recorded, in which such values are constants, with a TracerWarnin
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -89,7 +89,7 @@ def trace_program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     """The program of a function or module as it runs on these arguments."""
     try:
         program = trace_symbolically(function)
-        program(*args, **kwargs)
+        result = program(*args, **kwargs)
     except Exception as error:  # whatever stand-ins cannot do, the recorded run does
         warn_user(
             "Converting a tensor to a Python value might cause the trace to be incorrect: values that Python reads "
@@ -97,8 +97,21 @@ def trace_program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
             TracerWarning,
         )
         with _tracing():
-            program = _record_run(function, args, kwargs)
+            program, result = _record_run(function, args, kwargs)
+    _check_output(result)
     return program
+
+
+def _check_output(result: Any) -> None:
+    """Refuse what a trace cannot give back: all but tensors, and lists, tuples and dictionaries of them."""
+    if isinstance(result, (list, tuple, Mapping)):
+        for part in result.values() if isinstance(result, Mapping) else result:
+            _check_output(part)
+    elif not isinstance(result, Tensor):
+        raise RuntimeError(
+            "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions, but got "
+            f"{type(result).__name__}: make a tensor of it."
+        )
 
 
 class _Recorder(TorchFunctionMode):
@@ -150,7 +163,7 @@ class _Holder(Module):
     """The root of a recorded run: the modules that it used, and its constants."""
 
 
-def _record_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _record_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     root = _Holder()
     if isinstance(function, Module):
         root.__dict__.update(_parameters=dict(function._parameters), _buffers=dict(function._buffers))
@@ -163,7 +176,7 @@ def _record_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     with recorder:
         result = function(*args, **kwargs)
     recorder.graph.output(pytree.tree_map(recorder.node_of, result))
-    return GraphModule(root, recorder.graph)
+    return GraphModule(root, recorder.graph), result
 
 
 def _add_input(recorder: _Recorder, name: str, value: Any) -> None:
