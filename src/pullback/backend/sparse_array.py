@@ -5,6 +5,8 @@ It answers what the engine asks of a gradient (shape, dtype, addition) and turns
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -88,6 +90,10 @@ class SparseArray:
         """The positions of the values, column by column."""
         return np.argsort(self.indices[1], kind="stable")
 
+    def indices_with_new_dim(self, dim: int) -> Array:
+        """The indices where the tensor gets a new dimension of size one at `dim`."""
+        return np.insert(self.indices, dim, 0, axis=0)
+
     def astype(self, dtype: DType) -> SparseArray:
         """The same numbers in another dtype."""
         return SparseArray(self.indices, self.values.astype(dtype), self.shape, self.coalesced)
@@ -103,6 +109,14 @@ class SparseArray:
 
     # NumPy asks the other operand first only if that has no ufunc protocol of its own.
     __array_ufunc__ = None
+
+
+def joined_indices(arrays: Sequence[SparseArray], dim: int) -> Array:
+    """The indices of tensors that follow each other along a dimension."""
+    starts = list(accumulate((array.shape[dim] for array in arrays), initial=0))
+    indices: Array = np.concatenate([array.indices for array in arrays], 1)
+    indices[dim] += np.repeat(starts[:-1], [array.indices.shape[1] for array in arrays])
+    return indices
 
 
 def checked_sparse_array(indices: Array, values: Array, shape: Shape, coalesced: bool) -> SparseArray:

@@ -43,7 +43,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
     if _has_sparse(tensors):
         from pullback.functions.sparse_joining import sparse_cat  # lazy: few programs have sparse tensors
 
-        return sparse_cat(tensors, as_int(dim))  # type: ignore[no-any-return]  # of a sparse class
+        return sparse_cat(tensors, as_int(dim))
     return G.cat(tensors, _checked_cat_dim(tensors, as_int(dim)), out=out)
 
 
@@ -117,7 +117,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> T
     if _has_sparse(tensors):
         from pullback.functions.sparse_joining import sparse_stack  # lazy: as in cat
 
-        return sparse_stack(tensors, as_int(dim))  # type: ignore[no-any-return]  # of a sparse class
+        return sparse_stack(tensors, as_int(dim))
     shape = tensors[0]._array.shape
     for position, tensor in enumerate(tensors):
         if tensor._array.shape != shape:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
 import pullback.generated as G
+from pullback.backend.sparse_array import joined_indices
 from pullback.functions.sparse_algebra import sparse_of, sparse_to_dense, to_sparse, values_of
 from pullback.graph.sparse_nodes import shown_as
 from pullback.tensor.dims import wrap_dim
@@ -18,27 +16,24 @@ from pullback.tensor.tensor import Tensor
 
 def sparse_cat(tensors: Sequence[Tensor], dim: int) -> Any:
     """The tensors one after another, as one sparse tensor; an index of two tensors stands there twice."""
-    _check_all_sparse(tensors)
-    arrays = [tensor._sparse for tensor in tensors if isinstance(tensor, SparseTensor)]
+    given = _all_sparse(tensors)
+    arrays = [tensor._sparse for tensor in given]
     first = arrays[0]
     along = wrap_dim(dim, first.ndim)
     for position, array in enumerate(arrays):
         _check_fits(first, array, along, position)
     if along >= first.sparse_dim:
-        return to_sparse(G.cat([sparse_to_dense(tensor) for tensor in tensors], along), first.sparse_dim)
-    starts = list(accumulate((array.shape[along] for array in arrays), initial=0))
-    indices = np.concatenate([array.indices for array in arrays], 1)
-    indices[along] += np.repeat(starts[:-1], [array.indices.shape[1] for array in arrays])
-    values = G.cat([values_of(tensor) for tensor in tensors if isinstance(tensor, SparseTensor)], 0)
-    shape = (*first.shape[:along], starts[-1], *first.shape[along + 1 :])
-    return shown_as(sparse_of(indices, values, shape), "CatBackward0")
+        return to_sparse(G.cat([sparse_to_dense(tensor) for tensor in given], along), first.sparse_dim)
+    values = G.cat([values_of(tensor) for tensor in given], 0)
+    shape = (*first.shape[:along], sum(array.shape[along] for array in arrays), *first.shape[along + 1 :])
+    return shown_as(sparse_of(joined_indices(arrays, along), values, shape), "CatBackward0")
 
 
 def sparse_stack(tensors: Sequence[Tensor], dim: int) -> Any:
     """The tensors along a new dimension, as one sparse tensor."""
-    _check_all_sparse(tensors)
-    along = wrap_dim(dim, tensors[0].ndim + 1)
-    joined = sparse_cat([sparse_unsqueeze(tensor, along) for tensor in tensors], along)
+    given = _all_sparse(tensors)
+    along = wrap_dim(dim, given[0].ndim + 1)
+    joined = sparse_cat([sparse_unsqueeze(tensor, along) for tensor in given], along)
     return shown_as(joined, "StackBackward0")
 
 
@@ -51,23 +46,26 @@ def sparse_unsqueeze(input: Any, dim: int) -> Any:
         values = values_of(input).unsqueeze(along - array.sparse_dim + 1)
         result = sparse_of(array.indices, values, shape, array.coalesced)
     else:
-        indices = np.insert(array.indices, along, 0, axis=0)
-        result = sparse_of(indices, values_of(input), shape, array.coalesced)
+        result = sparse_of(array.indices_with_new_dim(along), values_of(input), shape, array.coalesced)
     return shown_as(result, "UnsqueezeBackward0")
 
 
 def attach_sparse_joining() -> None:
     """Let sparse tensors have these as methods."""
-    SparseTensor.unsqueeze = sparse_unsqueeze  # type: ignore[method-assign, assignment]  # as those of sparse_algebra
+    setattr(SparseTensor, "unsqueeze", sparse_unsqueeze)  # noqa: B010  # as those of sparse_algebra
 
 
-def _check_all_sparse(tensors: Sequence[Tensor]) -> None:
+def _all_sparse(tensors: Sequence[Tensor]) -> list[SparseTensor]:
+    """The tensors, after a check that all are in coordinate format."""
+    given = []
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, SparseTensor) or isinstance(tensor, CompressedTensor):
             kind = "a matrix of rows or columns" if isinstance(tensor, CompressedTensor) else "a dense tensor"
             raise RuntimeError(
                 f"Concatenating sparse tensors, but {kind} was found at position {position}. Make it one with to_sparse()."
             )
+        given.append(tensor)
+    return given
 
 
 def _check_fits(first: Any, array: Any, along: int, position: int) -> None:

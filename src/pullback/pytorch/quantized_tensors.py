@@ -349,7 +349,7 @@ def fake_quantize_per_tensor_affine(
     refuse_history(name, scale=scale, zero_point=zero_point)
     result: Tensor = _FakeQuantization.apply(input, scale, zero_point, quant_min, quant_max)
     kind = "CachemaskTensorQparams" if isinstance(scale, Tensor) else "Cachemask"
-    return shown_as(result, f"FakeQuantizePerTensorAffine{kind}Backward0")  # type: ignore[no-any-return]  # as result
+    return shown_as(result, f"FakeQuantizePerTensorAffine{kind}Backward0")
 
 
 @declare(found="torch")
@@ -366,7 +366,7 @@ def fake_quantize_per_channel_affine(
     result: Tensor = _FakeQuantization.apply(
         input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max
     )
-    return shown_as(result, "FakeQuantizePerChannelAffineCachemaskBackward0")  # type: ignore[no-any-return]  # as result
+    return shown_as(result, "FakeQuantizePerChannelAffineCachemaskBackward0")
 
 
 def dequantize(input: Any) -> Any:

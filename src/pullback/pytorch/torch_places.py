@@ -8,8 +8,6 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, ForwardRef
 
-from pullback.graph.custom_function_node import BackwardCFunction
-from pullback.graph.node import Node
 from pullback.pytorch.missing_names import torch_modules
 
 _MODULES = {
@@ -34,7 +32,8 @@ _CLASSES = {
     "graph.custom_function_node.FunctionCtx": ("torch.autograd.function", "FunctionCtx"),
     "graph.custom_function_node._FunctionBase": ("torch._C", "_FunctionBase"),
     "graph.custom_function_node._HookMixin": ("torch.autograd.function", "_HookMixin"),
-    "graph.node.Node": ("torch.autograd.graph", "Node"), "graph.saved_tensor.SavedTensor": ("torch._C._autograd", "SavedTensor"),
+    "graph.node.Node": ("torch.autograd.graph", "Node"),
+    "graph.saved_tensor.SavedTensor": ("torch._C._autograd", "SavedTensor"),
     "errors.OutOfMemoryError": ("torch", "OutOfMemoryError"), "futures.FutureBase": ("torch", "Future"),
 }  # fmt: skip
 """Classes that PyTorch has in another module than their neighbours, or under another name."""
@@ -86,6 +85,9 @@ def name_classes(module: ModuleType) -> None:
 
 def _is_node_of_operation(value: type) -> bool:
     """Whether a class is one of those that PyTorch makes in C, which print as `<class 'MulBackward0'>`."""
+    from pullback.graph.custom_function_node import BackwardCFunction  # lazy: it is below all parts that have places
+    from pullback.graph.node import Node  # lazy: as above
+
     return issubclass(value, Node) and value is not Node and not issubclass(value, BackwardCFunction)
 
 
