@@ -98,6 +98,15 @@ class OptionalBuild(build_ext):
             if group and self._succeeds(what):
                 built += group
         self.extensions = built
+        if not built:
+            self._call_it_pure()
+
+    def _call_it_pure(self) -> None:
+        """Tag the wheel as one for any machine: nothing in it is compiled."""
+        self.distribution.ext_modules = []
+        wheel: Any = self.distribution.command_obj.get("bdist_wheel")
+        if wheel is not None:
+            wheel.root_is_pure = True
 
     def _succeeds(self, what: str) -> bool:
         """Build all of these extension modules or, with a note, none: a mixture would not fit together."""
