@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pullback.pytorch.spawned_processes import _FORK_SERVER, _prepared
+
 SOURCE = Path(__file__).parent.parent / "src"
 
 
@@ -212,3 +214,16 @@ if __name__ == "__main__":
     process.join(60)
 """
     assert run_script(tmp_path, text).stdout == "4.0\n"
+
+
+@pytest.mark.parametrize("beginning", ["", "import sys; "], ids=["Python 3.11", "Python 3.14"])
+def test_a_server_that_forks_installs_pullback_first(beginning: str) -> None:
+    text = f"{beginning}from multiprocessing.forkserver import main; main(3, 4, [])"
+    made = _prepared(["python", "-c", text, "argument"], _FORK_SERVER)[2]
+    assert "pullback.install_as_torch()" in made
+    assert made.endswith(text)
+
+
+def test_the_tracker_of_resources_is_started_as_it_is() -> None:
+    command = ["python", "-c", "from multiprocessing.resource_tracker import main;main(3)"]
+    assert _prepared(list(command), _FORK_SERVER) == command

@@ -27,9 +27,9 @@ def prepare_spawned_processes() -> None:
     util.spawnv_passfds = prepared_start
 
 
-def _prepared(command: list[Any], beginning: str) -> list[Any]:
-    """A command line whose text, if it begins so, installs pullback as torch first."""
+def _prepared(command: list[Any], part: str) -> list[Any]:
+    """A command line whose text, if it has this part, installs pullback as torch first."""
     place = command.index("-c") + 1 if "-c" in command else 0
-    if place and command[place].startswith(beginning):
+    if place and part in command[place]:  # Python 3.14 begins with another import
         command[place] = PREPARE.format(str(Path(__file__).parents[2])) + command[place]
     return command

@@ -145,7 +145,8 @@ def _copied(node: Any) -> Any:
         return [_copied(part) for part in node]
     if not isinstance(node, ast.AST):
         return node
-    copied = type(node)()
+    kind = type(node)
+    copied = kind.__new__(kind)  # kind() without the fields warns, and raises from Python 3.15 on
     vars(copied).update({name: _copied(value) for name, value in vars(node).items()})
     return copied
 
