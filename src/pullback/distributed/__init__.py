@@ -7,17 +7,21 @@ docs/distributed.md.
 from enum import Enum
 
 from pullback.distributed import (
+    backends,
     collectives,
     constants,
     debug,
     errors,
+    initialization,
     object_collectives,
     options,
     point_to_point,
     process_group,
     reduce_operation,
     store,
+    subgroups,
 )
+from pullback.distributed.backends import *
 from pullback.distributed.coalescing import _broadcast_coalesced as _broadcast_coalesced
 from pullback.distributed.coalescing import _coalescing_manager as _coalescing_manager
 from pullback.distributed.coalescing import _CoalescingManager as _CoalescingManager
@@ -29,6 +33,7 @@ from pullback.distributed.device_mesh import DeviceMesh, init_device_mesh
 from pullback.distributed.errors import *
 from pullback.distributed.grad_bucket import _DEFAULT_FIRST_BUCKET_BYTES as _DEFAULT_FIRST_BUCKET_BYTES
 from pullback.distributed.grad_bucket import GradBucket
+from pullback.distributed.initialization import *
 from pullback.distributed.object_collectives import *
 from pullback.distributed.options import *
 from pullback.distributed.point_to_point import *
@@ -39,6 +44,7 @@ from pullback.distributed.process_group import default_pg_timeout as default_pg_
 from pullback.distributed.reduce_operation import *
 from pullback.distributed.reduce_operation import _make_nccl_premul_sum as _make_nccl_premul_sum
 from pullback.distributed.store import *
+from pullback.distributed.subgroups import *
 from pullback.distributed.work import Work
 
 
@@ -51,14 +57,17 @@ class BuiltinCommHookType(Enum):
 
 __all__ = ["BuiltinCommHookType", "DeviceMesh", "GradBucket", "Work", "constants", "init_device_mesh"]
 for _part in (
+    backends,
     collectives,
     debug,
     errors,
+    initialization,
     object_collectives,
     options,
     point_to_point,
     process_group,
     reduce_operation,
     store,
+    subgroups,
 ):
     __all__ += _part.__all__

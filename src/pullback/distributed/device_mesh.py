@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pullback
+from pullback.distributed.initialization import init_process_group
 from pullback.distributed.process_group import (
     ProcessGroup,
     get_rank,
     get_world_size,
     group,
-    init_process_group,
     is_initialized,
-    new_group,
     rank_not_in_group,
 )
+from pullback.distributed.subgroups import new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any
 
 from pullback.backend.array_module import empty
 from pullback.backend.dtype import uint8
 from pullback.creation import tensor as new_bytes
 from pullback.distributed import debug, mpi
 from pullback.distributed.by_device import CommunicatorByDevice
-from pullback.distributed.communicator import Communicator, Request, SoleCommunicator
-from pullback.distributed.environment import find_master, find_placement, has_process_manager
+from pullback.distributed.communicator import Communicator, Request
 from pullback.distributed.errors import DistBackendError
 from pullback.distributed.group_collectives import GroupCollectives
 from pullback.distributed.ledger import Ledger
-from pullback.distributed.meeting import Meeting, meet
+from pullback.distributed.meeting import Meeting
 from pullback.distributed.progress import Progress
 from pullback.distributed.work import Work
 
 __all__ = [
-    "Backend", "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_backend_config",
-    "get_default_backend_for_device", "get_global_rank", "get_group_rank",
+    "GroupMember", "ProcessGroup", "get_backend", "get_backend_config", "get_global_rank", "get_group_rank",
     "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "group",
-    "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
-    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
-    "new_group", "new_subgroups", "new_subgroups_by_enumeration", "split_group",
+    "is_initialized",
 ]  # fmt: skip
 
 default_pg_timeout = timedelta(minutes=30)
@@ -40,40 +33,6 @@ default_pg_timeout = timedelta(minutes=30)
 
 NON_GROUP_MEMBER = -100
 """What `new_group` returns to ranks that are not in the group."""
-
-_log = logging.getLogger("pullback.distributed")
-
-
-class Backend(str):
-    """The name of a backend, in lower case.
-
-    >>> Backend("GLOO") == Backend.GLOO == "gloo"
-    True
-    """
-
-    __slots__ = ()
-    UNDEFINED = "undefined"
-    GLOO = "gloo"
-    NCCL = "nccl"
-    MPI = "mpi"
-    UCC = "ucc"
-    XCCL = "xccl"
-    backend_list: ClassVar = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
-    default_device_backend_map: ClassVar = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
-
-    def __new__(cls, name: str) -> Backend:
-        if not isinstance(name, str):
-            raise ValueError(f"Backend constructor parameter must be string-ish: {name!r}")
-        return super().__new__(cls, name.lower())
-
-
-def get_default_backend_for_device(device: Any) -> str:
-    """The backend that tensors on a device are sent by.
-
-    >>> get_default_backend_for_device("cpu")
-    'gloo'
-    """
-    return "nccl" if str(device).startswith("cuda") else "gloo"
 
 
 class ProcessGroup(GroupCollectives):
@@ -88,7 +47,7 @@ class ProcessGroup(GroupCollectives):
 
     def __init__(
         self, communicator: Communicator, ranks: Sequence[int], backend: str, timeout: timedelta, group_name: str,
-        group_desc: str = "undefined", state: _Shared | None = None,
+        group_desc: str = "undefined", state: Shared | None = None,
     ) -> None:  # fmt: skip
         self.communicator = communicator
         self.ranks = list(ranks)
@@ -202,7 +161,7 @@ class ProcessGroup(GroupCollectives):
         if any(other != lines[0] for other in lines):
             raise DistBackendError(debug.disagreement(lines, self.ranks))
 
-    def _get_backend_name(self) -> str:
+    def _getbackend_name(self) -> str:
         return self._backend
 
     def _get_sequence_number_for_group(self) -> int:
@@ -221,7 +180,7 @@ class ProcessGroup(GroupCollectives):
         return f"<ProcessGroup '{self.group_name}' of ranks {self.ranks} ({self._backend})>"
 
 
-class _Shared:
+class Shared:
     """What all groups of a process share: the ledger, and the thread that helps along."""
 
     is_broken = False
@@ -245,11 +204,11 @@ class _Shared:
             self._meeting.leave()
 
 
-class _Registry(type):
+class Registry(type):
     """PyTorch's names for the group of all processes, and for no group."""
 
     world: ProcessGroup | None = None
-    shared: _Shared | None = None
+    shared: Shared | None = None
     meeting: Meeting | None = None
     groups: dict[str, ProcessGroup] = {}
     made = 0
@@ -257,79 +216,30 @@ class _Registry(type):
 
     @property
     def WORLD(cls) -> ProcessGroup | None:
-        return _Registry.world
+        return Registry.world
 
     @WORLD.setter
     def WORLD(cls, value: ProcessGroup | None) -> None:
-        _Registry.world = value
+        Registry.world = value
 
 
-class group(metaclass=_Registry):
+class group(metaclass=Registry):
     """The group of all processes: none while nothing is initialised."""
 
 
-class GroupMember(metaclass=_Registry):
+class GroupMember(metaclass=Registry):
     """The same, under an older name."""
-
-
-def is_available() -> bool:
-    """Whether programs can ask for process groups.
-
-    >>> is_available()
-    True
-    """
-    return True
 
 
 def is_initialized() -> bool:
     """Whether `init_process_group` was called."""
-    return _Registry.world is not None
-
-
-def is_mpi_available() -> bool:
-    """Whether mpi4py is installed."""
-    return mpi.is_installed()
-
-
-def is_gloo_available() -> bool:
-    """Whether "gloo" is understood: it is, and means MPI."""
-    return True
-
-
-def is_nccl_available() -> bool:
-    """Whether CuPy with NCCL is installed."""
-    from pullback.distributed import nccl
-
-    return nccl.is_installed()
-
-
-def is_ucc_available() -> bool:
-    """Never: PyTorch's other backends are not here."""
-    return False
-
-
-is_xccl_available = is_ucc_available
-
-
-def is_backend_available(backend: str) -> bool:
-    """Whether a backend of this name can be asked for.
-
-    >>> is_backend_available("gloo"), is_backend_available("smoke signals")
-    (True, False)
-    """
-    known = {"gloo": is_gloo_available, "mpi": is_mpi_available, "nccl": is_nccl_available}
-    return backend.lower() in known and known[backend.lower()]()
-
-
-def is_torchelastic_launched() -> bool:
-    """Whether `pullback launch` or `python -m pullback.distributed.run` started this process."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
+    return Registry.world is not None
 
 
 def _get_default_group() -> ProcessGroup:
-    if _Registry.world is None:
+    if Registry.world is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
-    return _Registry.world
+    return Registry.world
 
 
 def group_of(given: Any) -> ProcessGroup:
@@ -366,276 +276,10 @@ def rank_not_in_group(given: Any) -> bool:
 _rank_not_in_group = rank_not_in_group
 
 
-def init_process_group(
-    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
-    rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
-    **options: Any,
-) -> None:  # fmt: skip
-    """Join the processes that were started together; alone, be a group of one.
-
-    Processes that `pullback launch`, `mpiexec` or `srun` started talk through MPI, whichever backend is named ("nccl" for
-    tensors on GPUs); their rank and number are known. Otherwise `RANK` and `WORLD_SIZE` count where they are not given,
-    and processes meet at `MASTER_ADDR` and `MASTER_PORT`, or where `init_method` says.
-
-    >>> init_process_group("gloo", rank=0, world_size=1)
-    >>> get_rank(), get_world_size()
-    (0, 1)
-    >>> destroy_process_group()
-    """
-    if _Registry.world is not None:
-        raise ValueError("trying to initialize the default process group twice!")
-    check_timeout(timeout)
-    _check_meeting_place(init_method, store, rank, world_size)
-    name = _backend_name(backend)
-    placement = find_placement()
-    limit = timeout or default_pg_timeout
-    if placement is not None and placement.world_size > 1:
-        _agree("rank", rank, placement.rank)
-        _agree("world_size", world_size, placement.world_size)
-        if not has_process_manager():
-            for variable, value in zip(("MASTER_ADDR", "MASTER_PORT"), find_master(), strict=True):
-                os.environ.setdefault(variable, str(value))
-            _Registry.meeting = meet(None, placement.rank, placement.world_size, limit)
-        _Registry.world = _join_others(name, limit, _Registry.meeting)
-        _check_size(placement.world_size)
-    elif (place := _given_place(rank, world_size, init_method))[1] > 1:
-        _Registry.meeting = _Registry.meeting or meet(init_method, *place, limit, store)
-        _Registry.world = _join_others(name, limit, _Registry.meeting)
-        _check_size(place[1])
-    else:
-        _Registry.world = ProcessGroup(SoleCommunicator(), [0], name, limit, "0", "default_pg")
-    _Registry.groups = {"0": _Registry.world}
-    _Registry.made = 1
-
-
-def _check_meeting_place(init_method: str | None, store: Any, rank: int, world_size: int) -> None:
-    if store is not None:
-        if init_method is not None:
-            raise AssertionError("Cannot specify both init_method and store.")
-        if world_size <= 0:
-            raise AssertionError("world_size must be positive if using store")
-        if rank < 0:
-            raise AssertionError("rank must be non-negative if using store")
-    elif init_method is not None and not init_method.startswith(("env://", "tcp://", "file://")):
-        raise RuntimeError(
-            f"No rendezvous handler for {init_method.partition('://')[0]}://: processes meet at env://, tcp://host:port "
-            "or file:///path"
-        )
-
-
 def check_timeout(timeout: Any) -> None:
     """Refuse a timeout that is not a timedelta."""
     if timeout is not None and not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
-
-
-def _backend_name(backend: str | None) -> str:
-    """The backend for tensors in main memory of what may be "cpu:gloo,cuda:nccl"."""
-    given = str(backend or "gloo").lower()
-    if ":" in given:
-        pairs = dict(pair.split(":", 1) for pair in given.split(","))
-        given = pairs.get("cpu") or next(iter(pairs.values()))
-    if given not in ("gloo", "mpi", "nccl", "undefined", "fake"):
-        raise ValueError(f"Invalid backend: '{given}': pullback knows mpi, nccl, and gloo, which means mpi")
-    return "gloo" if given == "undefined" else given
-
-
-def _agree(name: str, given: int, actual: int) -> None:
-    if given not in (-1, actual):
-        raise ValueError(
-            f"init_process_group was given {name}={given}, but the program that started this process says {actual}: leave "
-            "it out, or pass what the environment variables RANK and WORLD_SIZE say"
-        )
-
-
-def _join_others(backend: str, timeout: timedelta, meeting: Meeting | None) -> ProcessGroup:
-    world = mpi.world()
-    if _Registry.shared is None:
-        _Registry.shared = _Shared(world, meeting)
-        _end_all_on_failure()
-        if backend == "gloo" and world.rank == 0:
-            _log.warning("pullback: the backend 'gloo' means MPI here; results are the same to rounding")
-    on_device = None
-    if backend == "nccl":
-        from pullback.distributed import nccl
-
-        on_device = nccl.NcclCommunicator.join(world)
-    communicator = CommunicatorByDevice(world.duplicate(), on_device)
-    return ProcessGroup(communicator, range(world.size), backend, timeout, "0", "default_pg", _Registry.shared)
-
-
-def _given_place(rank: int, world_size: int, init_method: str | None) -> tuple[int, int]:
-    """The rank and the number of ranks that the arguments, a query, or the environment give."""
-    query = dict(part.split("=") for part in (init_method or "").partition("?")[2].split("&") if "=" in part)
-    given = {"RANK": int(query.get("rank", rank)), "WORLD_SIZE": int(query.get("world_size", world_size))}
-    scheme = (init_method or "env://").partition("://")[0]
-    for name, value in given.items():
-        if value < 0 and name not in os.environ:
-            missing = f"environment variable {name} expected, but not set"
-            if scheme == "tcp":
-                missing = f"{name.lower().replace('_', ' ')} parameter missing"
-            raise ValueError(
-                f"Error initializing torch.distributed using {scheme}:// rendezvous: {missing}: start the program with "
-                "'pullback launch -n 2 script.py', or give rank=0 and world_size=1"
-            )
-        given[name] = value if value >= 0 else int(os.environ[name])
-    if given["RANK"] >= given["WORLD_SIZE"]:
-        raise ValueError(f"rank {given['RANK']} must be less than world_size, which is {given['WORLD_SIZE']}")
-    return given["RANK"], given["WORLD_SIZE"]
-
-
-def _check_size(expected: int) -> None:
-    if mpi.world().size != expected:
-        raise RuntimeError(
-            f"Distributed package doesn't have a way to find the other processes: the world has {expected}, but MPI knows "
-            f"{mpi.world().size}. Processes that were not started together meet through MPICH only, and an mpiexec finds "
-            "only those of its own kind of MPI; start them with "
-            f"'pullback launch -n {expected} script.py', under Slurm with the --mpi option that fits."
-        )
-
-
-def _end_all_on_failure() -> None:
-    """Let an uncaught exception of this rank end all ranks: they would wait for it for ever."""
-    before = sys.excepthook
-
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if before is sys.__excepthook__:
-            show_failure(kind, error, trace)
-        else:
-            before(kind, error, trace)
-        end_all(130 if kind is KeyboardInterrupt else 1)
-
-    sys.excepthook = hook
-
-
-def show_failure(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write a traceback whose lines say which rank it is of."""
-    placement = find_placement()
-    mark = f"[rank{placement.rank}]: " if placement is not None else ""
-    lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
-    sys.stderr.write("".join(f"{mark}{line}\n" for line in lines))
-
-
-def end_all(status: int) -> None:
-    """End this process without MPI's farewell: its launcher then ends all others, and passes the status on."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
-
-
-def destroy_process_group(group: Any = None) -> None:
-    """End a group; all of them if none, or the one of all processes, is given."""
-    world = _get_default_group()
-    if rank_not_in_group(group):
-        return
-    if group is None or group is world:
-        _Registry.world = None
-        _Registry.groups = {}
-        return
-    if not isinstance(group, ProcessGroup) or group.is_destroyed:
-        raise ValueError(f"Invalid process group specified: {group}")
-    group.is_destroyed = True
-    _Registry.groups.pop(group.group_name, None)
-
-
-def new_group(
-    ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
-    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None, device_id: Any = None,
-    sort_ranks: bool = True,
-) -> Any:  # fmt: skip
-    """A group of some processes. All processes must call this, in the same order; those outside get no group.
-
-    >>> init_process_group("gloo", rank=0, world_size=1)
-    >>> get_process_group_ranks(new_group([0]))
-    [0]
-    >>> destroy_process_group()
-    """
-    world = _get_default_group()
-    check_timeout(timeout)
-    chosen = list(range(world.size())) if ranks is None else [int(rank) for rank in ranks]
-    if sort_ranks:
-        chosen.sort()
-    _check_ranks(chosen, world)
-    number = _Registry.made
-    _Registry.made += 1
-    if world.rank() not in chosen:
-        return NON_GROUP_MEMBER
-    made = ProcessGroup(
-        world.communicator.subgroup(chosen, number), chosen, world.name() if backend is None else _backend_name(backend),
-        timeout or world.timeout, str(number), group_desc or "undefined", _Registry.shared if world.size() > 1 else None,
-    )  # fmt: skip
-    _Registry.groups[made.group_name] = made
-    return made
-
-
-def _check_ranks(ranks: Sequence[int], world: ProcessGroup) -> None:
-    if len(ranks) > world.size():
-        raise ValueError(
-            "the new group's world size should be less or equal to the world size set by init_process_group: "
-            f"{len(ranks)} ranks of {world.size()}"
-        )
-    if len(set(ranks)) != len(ranks):
-        raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks)}")
-    if any(not 0 <= rank < world.size() for rank in ranks):
-        raise ValueError(
-            f"Rank {next(rank for rank in ranks if not 0 <= rank < world.size())} is out of range. Valid ranks are 0 to "
-            f"{world.size() - 1} (world_size={world.size()}): The new group's rank should be within the world_size set by "
-            "init_process_group"
-        )
-
-
-def new_subgroups(
-    group_size: int | None = None, group: Any = None, timeout: timedelta | None = None, backend: str | None = None,
-    pg_options: Any = None, group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:  # fmt: skip
-    """Divide the world into groups of `group_size` neighbours: the own group, and all of them."""
-    world = _get_default_group()
-    size = int(os.environ.get("LOCAL_WORLD_SIZE", world.size())) if group_size is None else group_size
-    if size <= 0:
-        raise ValueError(f"The arg 'group_size' ({size}) must be positive")
-    if world.size() < size:
-        raise ValueError(f"The arg 'group_size' ({size}) must not exceed the world size ({world.size()})")
-    if world.size() % size:
-        raise ValueError(f"The world size ({world.size()}) must be divisible by 'group_size={size}'")
-    parts = [list(range(start, start + size)) for start in range(0, world.size(), size)]
-    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
-
-
-def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: timedelta | None = None, backend: str | None = None,
-    pg_options: Any = None, group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:  # fmt: skip
-    """One group for every list of ranks: the own group, and all of them."""
-    if not ranks_per_subgroup_list:
-        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
-    _check_disjoint(ranks_per_subgroup_list)
-    made, own = [], None
-    for ranks in ranks_per_subgroup_list:
-        made.append(new_group(ranks, timeout, backend, pg_options, group_desc=group_desc))
-        own = made[-1] if not rank_not_in_group(made[-1]) else own
-    return own, made
-
-
-def _check_disjoint(parts: Sequence[Sequence[int]]) -> None:
-    part_of: dict[int, Sequence[int]] = {}
-    for part in parts:
-        for rank in part:
-            if rank in part_of:
-                raise ValueError(f"Rank {rank} has appeared in both subgroup {list(part_of[rank])} and {list(part)}")
-            part_of[rank] = part
-
-
-def split_group(
-    parent_pg: Any = None, split_ranks: Sequence[Sequence[int]] | None = None, timeout: timedelta | None = None,
-    pg_options: Any = None, group_desc: str | None = None, backend: str | None = None,
-) -> Any:  # fmt: skip
-    """Divide a group by lists of ranks in it: the own part, None for a rank in no list."""
-    parent = group_of(parent_pg)
-    if not split_ranks:
-        raise ValueError("split_ranks cannot be None or empty")
-    return new_subgroups_by_enumeration(
-        [[parent.ranks[rank] for rank in ranks] for ranks in split_ranks], timeout, backend, pg_options, group_desc
-    )[0]
 
 
 def get_rank(group: Any = None) -> int:
@@ -693,14 +337,14 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 def get_pg_count() -> int:
     """How many groups there are."""
-    return len(_Registry.groups)
+    return len(Registry.groups)
 
 
 def _resolve_process_group(group_name: str) -> ProcessGroup:
     """The group of this name."""
-    if group_name not in _Registry.groups:
+    if group_name not in Registry.groups:
         raise RuntimeError(f"Could not resolve the process group registered under the name {group_name}")
-    return _Registry.groups[group_name]
+    return Registry.groups[group_name]
 
 
 def _get_process_group_name(group: Any) -> str:

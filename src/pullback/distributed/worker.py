@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pullback.distributed.environment import Placement, find_master, find_placement
-from pullback.distributed.process_group import end_all, show_failure
+from pullback.distributed.initialization import end_all, show_failure
 
 __all__ = ["main"]
 

@@ -19,7 +19,8 @@ from pullback.distributed.checkpoint.stateful import Stateful
 from pullback.distributed.checkpoint.storage import StorageWriter, WriteResult
 from pullback.distributed.checkpoint.together import Together
 from pullback.distributed.checkpoint.writing_process import WritingProcess, WrittenElsewhere, can_write
-from pullback.distributed.process_group import is_initialized, new_group
+from pullback.distributed.process_group import is_initialized
+from pullback.distributed.subgroups import new_group
 from pullback.tensor.tensor import Tensor
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]

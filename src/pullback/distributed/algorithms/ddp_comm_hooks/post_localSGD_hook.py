@@ -9,7 +9,7 @@ from typing import Any
 
 from pullback.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from pullback.distributed.grad_bucket import GradBucket
-from pullback.distributed.process_group import new_subgroups
+from pullback.distributed.subgroups import new_subgroups
 from pullback.pytorch.futures import Future
 
 __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
