@@ -200,6 +200,14 @@ SIBLINGS = [
 ]
 
 
+def test_an_error_about_a_released_graph_names_the_release() -> None:
+    scope, line = run("loss = w.exp().sum()\ntorch.autograd.graph.release(loss)  # here")
+    with pytest.raises(
+        RuntimeError, match=rf"release\(\) freed the graph behind it, at a program:{line} .*compute the result anew"
+    ):
+        scope["loss"].backward()
+
+
 def test_a_distribution_that_looks_at_its_parameters_cuts_nothing() -> None:
     scope, _ = run("torch.distributions.Normal(w, 1.0)\nloss = v.sum()\nloss.backward()")
     explanation = explain_grad(scope["w"], scope["loss"])

@@ -99,6 +99,10 @@ _TEXTS = {
         "Set requires_grad=True on what is to be learned before the computation.",
     ),
     "detach": ("detach() cut it off", "Leave the detach() out where the gradient is to flow."),
+    "released": (
+        "autograd.graph.release() freed the graph behind it",
+        "Call release() after the last backward(), or compute the result anew.",
+    ),
     "data": (".data cut it off", "Use the tensor itself in place of its .data."),
     "new_parameter": (
         "nn.Parameter() made a new leaf of it, which has no history",
@@ -531,6 +535,8 @@ def _code_of(cut: Cut) -> str:
         return "integer_cast"
     if cut.kind == "no_grad" and cut.line is not None and "sample" in names_at(cut.line):
         return "sample"
+    if cut.kind == "detach" and cut.line is not None and "release" in names_at(cut.line):
+        return "released"
     line = cut.line if cut.kind in ("detach", "data") else None
     if line is not None and (_TO_NUMPY & names_in_statement(line) or goes_to_numpy(line)):
         return "numpy"
