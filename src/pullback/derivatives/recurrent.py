@@ -6,6 +6,8 @@ from typing import Any
 
 from pullback.rules import F, Pullback, Tensor, general, tangent, wrt
 
+ON_FIRST_USE = True  # see Note [Families on first use]
+
 
 @general(
     node="MkldnnRnnLayerBackward0", outputs=("output", "hidden", "cell", "gates", "hidden_before", "cell_before"),
