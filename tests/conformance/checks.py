@@ -17,20 +17,6 @@ from .entries import Entry, ErrorSample, Sample
 from .places import DEVICE, Places, default_device, place_of, refusing_reads, refusing_waits, sides_on, told_by
 from .translation import Copier, our_function, to_array, values_of
 
-KINDS = (
-    "exists",
-    "forward",
-    "backward",
-    "double-backward",
-    "forward-AD",
-    "in-place",
-    "method",
-    "out",
-    "vmap",
-    "errors",
-    "stays",
-)
-
 
 class Inapplicable(Exception):
     """PyTorch itself refuses this, so there is nothing to compare."""

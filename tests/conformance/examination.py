@@ -19,6 +19,7 @@ from .comparison import Mismatch
 from .entries import Entry, Sample, choose
 from .exceptions import NOT_COMPARED, NOT_ON_DEVICES, READ_ON_THE_HOST
 from .places import DEVICE, sides_on
+from .report import KINDS
 
 # How many samples of each dtype a kind takes; the seconds after which an entry draws no more.
 COUNTS = {
@@ -59,12 +60,12 @@ class Tally:
 
 
 def examine(
-    entry: Entry, plant: Callable[[Any], Any] | None = None, kinds: Iterable[str] = checks.KINDS, factor: float = 1.0
+    entry: Entry, plant: Callable[[Any], Any] | None = None, kinds: Iterable[str] = KINDS, factor: float = 1.0
 ) -> dict[str, dict[str, Any]]:
     """Run the kinds of check on one entry; `plant` puts a fault into our function first."""
     warnings.simplefilter("ignore")
     kinds = set(kinds)
-    tallies: dict[str, Tally] = {kind: Tally() for kind in checks.KINDS}
+    tallies: dict[str, Tally] = {kind: Tally() for kind in KINDS}
     ours = _look_up(entry, tallies["exists"])
     if ours is not None:
         ours = plant(ours) if plant else ours

@@ -227,18 +227,12 @@ def compare_entry(entry: Entry, check: Any, count: int, plant: Callable[[Any], A
     return tried, differences
 
 
-def main() -> int:
-    """Compare the entries whose family or name has one of the words."""
+def compare_chosen(check: Callable[..., Any], arguments: argparse.Namespace) -> int:
+    """Compare the entries whose family or name has one of the words, and tell how many differ."""
     from .worker import all_entries
 
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.variations", description=__doc__)
-    parser.add_argument("words", nargs="*", help="of families or names; all without any")
-    parser.add_argument("--dtypes", action="store_true", help="vary the dtype and not the layout")
-    parser.add_argument("--count", type=int, default=4, help="how many samples of an operation are tried")
-    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    check = check_other_dtypes if arguments.dtypes else check_layout
     entries = [
         entry
         for entry in all_entries().values()
@@ -252,6 +246,22 @@ def main() -> int:
             print(f"{entry.name}: {times} times {words[:250]}", flush=True)
     print(f"{len(entries)} entries, {different} of them differ somewhere")
     return int(different > 0)
+
+
+def arguments_for(prog: str, doc: str | None, count: int) -> argparse.ArgumentParser:
+    """The command line of a comparison of chosen entries."""
+    parser = argparse.ArgumentParser(prog=f"python -m tests.conformance.{prog}", description=doc)
+    parser.add_argument("words", nargs="*", help="of families or names; all without any")
+    parser.add_argument("--count", type=int, default=count, help="how many samples of an operation are tried")
+    return parser
+
+
+def main() -> int:
+    """Compare the chosen entries."""
+    parser = arguments_for("variations", __doc__, 4)
+    parser.add_argument("--dtypes", action="store_true", help="vary the dtype and not the layout")
+    arguments = parser.parse_args()
+    return compare_chosen(check_other_dtypes if arguments.dtypes else check_layout, arguments)
 
 
 if __name__ == "__main__":

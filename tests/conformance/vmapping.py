@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +27,8 @@ from .variations import (
     _transposed,
     _with_gaps,
     _words,
-    compare_entry,
+    arguments_for,
+    compare_chosen,
 )
 
 SIZE = 2
@@ -171,28 +170,8 @@ def _mapped(side: Side, situation: Situation) -> Any:
 
 
 def main() -> int:
-    """Compare the entries whose family or name has one of the words."""
-    from .worker import all_entries
-
-    parser = argparse.ArgumentParser(prog="python -m tests.conformance.vmapping", description=__doc__)
-    parser.add_argument("words", nargs="*", help="of families or names; all without any")
-    parser.add_argument("--count", type=int, default=3, help="how many samples of an operation are tried")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    entries = [
-        entry
-        for entry in all_entries().values()
-        if not arguments.words or any(word in entry.family or word in entry.name for word in arguments.words)
-    ]
-    different = 0
-    for entry in entries:
-        _, differences = compare_entry(entry, check_vmapping, arguments.count)
-        different += bool(differences)
-        for words, times in differences.items():
-            print(f"{entry.name}: {times} times {words[:250]}", flush=True)
-    print(f"{len(entries)} entries, {different} of them differ somewhere")
-    return int(different > 0)
+    """Compare the chosen entries."""
+    return compare_chosen(check_vmapping, arguments_for("vmapping", __doc__, 3).parse_args())
 
 
 if __name__ == "__main__":
