@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pullback.autograd.gradcheck import GradcheckError
 from pullback.autograd.numerical_jacobian import (
     backward_jacobian,
     central_difference,
@@ -23,11 +24,6 @@ from pullback.backend.dtype import float32
 from pullback.backend.layout import strided
 from pullback.creation import zeros_like
 from pullback.tensor.tensor import Tensor
-
-
-class GradcheckError(RuntimeError):
-    """A derivative differs from what finite differences say."""
-
 
 _AXES = ((1j, "While considering the imaginary part of complex "), (1.0, "While considering the real part of complex "))
 

@@ -113,6 +113,8 @@ def allocated(make: Callable[..., Any], *arguments: Any) -> Any:
 
 def finish(function: str, array: Any, options: dict[str, Any]) -> Tensor:
     """The tensor around a made array, as the remaining options want it."""
+    if not options:
+        return wrap(array, False, None)
     device = options.pop("device", None)
     out = options.pop("out", None)
     requires_grad = options.pop("requires_grad", False)
@@ -176,6 +178,8 @@ def _is_integer(value: Any) -> bool:
 
 def number_of(function: str, argument: str, position: int, value: Any) -> Any:
     """A Python number from a number, a 0-dim tensor or a NumPy scalar."""
+    if type(value) is int or type(value) is float:
+        return value
     if isinstance(value, (bool, int, float, complex)):
         return value.item() if hasattr(value, "item") else value
     if isinstance(value, Tensor):

@@ -55,15 +55,20 @@ def _told(start: Any, step: Any) -> tuple[str, ...]:
     return ("start", "end", "step") if step != 1 else ("start", "end") if start != 0 else ("end",)
 
 
+_BOUNDS = ("start", "end", "step")
+
+
 def _bounds(given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, Any]:
-    named = {name: options.pop(name) for name in ("start", "end", "step") if name in options}
+    if len(given) == 1 and type(given[0]) is int and options.keys().isdisjoint(_BOUNDS):
+        return 0, given[0], 1
+    named = {name: options.pop(name) for name in _BOUNDS if name in options}
     by_name = [f"{name}={type(value).__name__}" for name, value in named.items()]
     if len(given) == 1:
         named["start" if "end" in named else "end"] = given[0]
     elif given and "start" in named:
         named.update(zip(("end", "step"), given, strict=False))
     else:
-        named.update(zip(("start", "end", "step"), given, strict=False))
+        named.update(zip(_BOUNDS, given, strict=False))
     if "end" not in named or len(given) > 3:
         raise no_signature_fits("arange", [*[type(value).__name__ for value in given], *by_name])
     for value in named.values():
