@@ -84,7 +84,7 @@ dtypes and the gradient with all of these count.
 
 def kept_differences() -> str:
     """The lists of kept differences of all comparisons, by reason."""
-    from tests.conformance.exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED, NOT_SHOWN
+    from tests.conformance.exceptions import INEXACT_IN_PYTORCH, NOT_COMPARED, NOT_SHOWN, VMAP_LIMITS
     from tests.dispatch import differing as dispatched
     from tests.errors import wrong_calls
     from tests.fuzz import CLEAN_SEEDS
@@ -103,6 +103,9 @@ def kept_differences() -> str:
         _by_reason("What dispatch modes see (`tests/dispatch`)", dispatched.DIFFERING),
         _by_reason(
             "Values and derivatives that are not compared (`tests/conformance`)", {**compared, **INEXACT_IN_PYTORCH}
+        ),
+        _by_reason(
+            "What PyTorch refuses under `vmap`, by its words, and works here (`tests/conformance`)", VMAP_LIMITS
         ),
         _by_reason("What nodes do not show as `_saved_...` (`tests/conformance`)", shown),
         "### Random programs (`tests/fuzz`)\n",

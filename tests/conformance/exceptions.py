@@ -13,6 +13,19 @@ _ROUNDED = ("special.round", "round (decimals_0)", "special.round (decimals_0)")
 _CHUNKED = ("nn.functional.linear_cross_entropy (chunked)", "nn.functional.linear_cross_entropy (chunked_none)")
 _MEDIANS, _QUANTILES, _INTEGRALS = ("median", "nanmedian"), ("quantile", "nanquantile"), ("trapz", "trapezoid")
 
+_NEAR_POLES = (
+    *(f"{word}polygamma ({word.replace('.', '_')}polygamma_n_{n})" for word in ("", "special.") for n in range(5)),
+    "special.erfcx",
+)
+_CONJUGATES = ("fft.ifft", "fft.ihfft")
+_EMPTY = "PyTorch's batching rule refuses, or takes, of no elements what it does not without vmap"
+_OF_NOTHING = (
+    "index_copy", "index_select", "index_add", "slice_scatter", "select_scatter", "nn.functional.embedding",
+    "nn.functional.nll_loss", "nn.functional.gaussian_nll_loss", "setitem.list", "setitem.mask", "setitem.row mask",
+    "setitem.empty mask", "setitem.getitem mask", "setitem.getitem row mask", "setitem.getitem empty mask", "index_put",
+    *(f"index_reduce ({name})" for name in ("mean", "prod", "amin", "amax")), *_CHUNKED,
+)  # fmt: skip
+
 NOT_COMPARED: dict[tuple[str, str], str] = {
     ("as_strided_scatter", "backward"): "PyTorch's gradient of the input is zero where it is kept, and the reverse",
     ("as_strided_scatter", "double-backward"): "as the first gradient",
@@ -32,7 +45,8 @@ NOT_COMPARED: dict[tuple[str, str], str] = {
         for name in _CHUNKED
     },
     **{
-        (name, "vmap: first dimension empty"): "examples without elements have the median nan, as without vmap"
+        (name, f"vmap: {end} dimension empty"): "examples without elements have the median nan, as without vmap"
+        for end in ("first", "last")
         for name in _MEDIANS
     },
     **{(name, "vmap: first input only"): "the result lies as NumPy lays it out" for name in _QUANTILES},
@@ -48,6 +62,25 @@ NOT_COMPARED: dict[tuple[str, str], str] = {
     **{
         (f"nn.functional.{name}_margin_loss", "vmap: first dimension empty"): "PyTorch's mean of no losses is not set"
         for name in ("multi", "multilabel")
+    },
+    **{(name, f"vmap: {end} dimension empty"): _EMPTY for end in ("first", "last") for name in _OF_NOTHING},
+    **{
+        ("native_batch_norm", f"vmap: {end} dimension empty"): "the normalized values of nothing are nothing"
+        for end in ("first", "last")
+    },
+    **{(name, "vmap: gradient, first along -1"): "inexact in PyTorch near a pole" for name in _NEAR_POLES},
+    ("nn.functional.conv_tbc", "vmap: along 1"): "PyTorch's views need another layout",
+    ("nn.functional.conv_tbc", "vmap: gradient, first along -1"): "PyTorch writes into a tensor that is not mapped",
+    ("resize_as_", "vmap: all but the first"): "what is not mapped takes the shape, and keeps its values",
+    **{
+        (name, f"vmap: {where}"): "PyTorch takes examples of the value for those of the tensor"
+        for name in ("setitem.slice and index tensor",)
+        for where in ("along 0", "along 1", "along -1", "nested", "last dimension empty")
+    },
+    **{
+        (name, f"vmap: along {dim}"): "PyTorch's result is a conjugate that is not computed yet"
+        for dim in (0, 1)
+        for name in _CONJUGATES
     },
     ("linalg.pinv", "vmap: all but the first"): "PyTorch's result of empty matrices is not mapped",
     ("logcumsumexp", "vmap: tangent"): "PyTorch's tangents are 0 where later elements are much larger",
@@ -77,6 +110,27 @@ NOT_COMPARED: dict[tuple[str, str], str] = {
     ("stft", "graphs"): "frames are windows of the signal, not of its memory, so that vmap can follow",
     ("linalg.norm (subgradients_at_zero)", "graphs"): "a norm of nothing keeps its history",
 }
+
+VMAP_LIMITS: dict[str, str] = {
+    "forward AD with": "no tangent there",
+    "Batching rule not implemented": "no batching rule there",
+    "does not yet have a batching rule": "no batching rule there",
+    "we do not yet support": "no batching rule there",
+    "NYI": "not made for that layout there",
+    "INTERNAL ASSERT FAILED": "an assertion of PyTorch itself",
+    "derivative for": "no derivative there",
+    "must override the setup_context": "PyTorch's chunked form is no function of transforms",
+    "data-dependent control flow": "a check or a gradient reads values there; batches need no branch",
+    "can support dynamic shape": "writing to the places of a mask gives every example the same shape",
+    "MKL FFT error": "transforms of no examples' elements fail in its library",
+    "doesn't have storage": "parts are counted in memory there",
+    "Expected X.is_contiguous": "examples must lie one after the other there",
+    "detach views in-place": "examples are views of the batch there",
+    "is not differentiable with respect to": "no derivative there",
+    "they cannot have forward grad defined": "no tangent there",
+    "itself has a forward gradient at the same level": "no tangent there",
+}
+"""Words with which PyTorch refuses under vmap what works here: why."""
 
 INEXACT_IN_PYTORCH: dict[str, str] = {
     "special.bessel_j0": "off by 2e-7 between 4 and 10 in float64",

@@ -17,7 +17,7 @@ import pullback
 from .checks import Inapplicable, Side, _replace, _reversed
 from .comparison import Mismatch, compare, tensors_in
 from .entries import Entry, Sample
-from .exceptions import NOT_COMPARED
+from .exceptions import NOT_COMPARED, VMAP_LIMITS
 from .variations import (
     _compare_refusals,
     _compare_strides,
@@ -32,8 +32,6 @@ from .variations import (
 )
 
 SIZE = 2
-LIMITS = ("forward AD with", "Batching rule not implemented")
-"""Words with which PyTorch refuses what it could not do, not what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def _check(entry: Entry, ours: Callable[..., Any], sample: Sample, situation: Si
         expected, refusal = _outcome(lambda: _mapped(sides[0], situation))
         actual, our_refusal = _outcome(lambda: _mapped(sides[1], situation))
     if refusal is not None:
-        if any(words in str(refusal) for words in LIMITS):
+        if any(words in str(refusal) for words in VMAP_LIMITS):
             raise Inapplicable(str(refusal))
         return _compare_refusals(refusal, our_refusal)
     if our_refusal is not None:

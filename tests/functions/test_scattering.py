@@ -129,3 +129,22 @@ def test_an_assignment_to_positions_of_an_expanded_tensor_warns() -> None:
         expanded[pullback.tensor([1])] = pullback.tensor([[3.0, 4.0]])
 
     assert expanded.tolist() == [[3.0, 4.0], [3.0, 4.0]]
+
+
+def test_nothing_is_copied_into_a_single_number() -> None:
+    result = pullback.index_copy(
+        pullback.tensor(1.0), 0, pullback.tensor([], dtype=pullback.int64), pullback.tensor([])
+    )
+    assert result.item() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("operation", "phrase"),
+    [
+        (pullback.index_copy, "When source is scalar, index should have one element"),
+        (pullback.index_add, "Dimension specified as 0 but tensor has no dimensions"),
+    ],
+)
+def test_a_number_as_source_takes_one_index(operation: Any, phrase: str) -> None:
+    with pytest.raises(IndexError, match=phrase):
+        operation(pullback.tensor(1.0), 0, pullback.tensor([], dtype=pullback.int64), pullback.tensor(2.0))

@@ -24,6 +24,11 @@ def _check_source(name: str, input: Array, dim: int, index: Array, source: Array
         )
     extent = source.shape[dim] if source.ndim else 1
     if index.size != extent:
+        if not source.ndim:
+            raise IndexError(
+                f"Dimension specified as {dim} but tensor has no dimensions: {name}() takes one index for a source that is "
+                f"a single number, but got {index.size}"
+            )
         raise RuntimeError(
             f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({extent}), for dim: "
             f"{dim}"
@@ -154,6 +159,8 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> None:
             f"{scalar_type_name(input.dtype)} "
             f"and (source) {scalar_type_name(source.dtype)}"
         )
+    if not source.ndim and index.size != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
     extent = source.shape[dim] if source.ndim else 1
     own, other = list(input.shape), list(source.shape)
     if own and other and len(own) != len(other):

@@ -203,10 +203,9 @@ def index_copy(input: Array, dim: Dim, index: Array, source: Array) -> Array:
     except IndexError as error:
         raise position_out_of_range(f"index_copy_(): {error}") from None
     result = row_major_copy(input)
-    if input.ndim == 0:
+    if source.size and input.ndim == 0:
         result[...] = source.reshape(-1)[-1]
-        return result
-    if source.size:
+    elif source.size:
         result[(*[slice(None)] * dim, index.reshape(-1))] = source
     return result
 
