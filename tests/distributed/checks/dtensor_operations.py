@@ -12,12 +12,15 @@ from pullback import nn
 from pullback.distributed.fsdp import fully_shard
 from pullback.distributed.tensor import (
     DTensor,
+    Partial,
     Replicate,
     Shard,
     distribute_module,
     distribute_tensor,
     init_device_mesh,
 )
+from pullback.distributed.tensor.experimental import implicit_replication, local_map
+from pullback.distributed.tensor.parallel import loss_parallel
 from pullback.nn import functional as F
 
 RANK = int(os.environ.get("RANK", 0))
@@ -141,3 +144,47 @@ def check_layers_with_laid_parameters_learn() -> None:
             optimizer.step()
     for one, other in zip(plain.parameters(), laid.parameters(), strict=True):
         assert pullback.allclose(other.full_tensor(), one, atol=1e-5)
+
+
+def check_plain_tensors_may_count_as_those_that_every_rank_has() -> None:
+    mesh = init_device_mesh("cpu", (2,))
+    divided = distribute_tensor(pullback.ones(4, 2), mesh, [Shard(0)])
+    plain = pullback.arange(8.0).reshape(4, 2).requires_grad_()
+    with implicit_replication():
+        mixed = divided * plain
+        assert (divided @ plain.T).full_tensor().tolist() == (pullback.ones(4, 2) @ plain.T).tolist()
+    assert mixed.full_tensor().tolist() == plain.tolist()
+    mixed.full_tensor().sum().backward()
+    assert plain.grad.tolist() == [[1.0, 1.0]] * 4
+    with pytest.raises(RuntimeError, match=r"got mixed torch\.Tensor and DTensor"):
+        divided * plain
+    with implicit_replication(), pytest.raises(RuntimeError, match=r"got mixed torch\.Tensor and DTensor"):
+        pullback.ones(4, 2).add_(divided)
+
+
+def check_functions_of_parts() -> None:
+    mesh = init_device_mesh("cpu", (2,))
+    tensor = distribute_tensor(pullback.arange(8.0).reshape(4, 2), mesh, [Shard(0)])
+    own = local_map(lambda part, factor: (part * factor, part.sum()), ([Shard(0)], [Partial()]), ([Shard(0)], None))
+    doubled, total = own(tensor, 2.0)
+    assert doubled.full_tensor().tolist() == (2.0 * tensor.full_tensor()).tolist()
+    assert total.full_tensor().item() == 28.0
+    turned = local_map(lambda part: part + 0.0, [Shard(1)], ([Shard(1)],), redistribute_inputs=True)
+    assert turned(tensor).placements == (Shard(1),)
+    with pytest.raises(ValueError, match="mismatched placements"):
+        local_map(lambda part: part, [Shard(1)], ([Shard(1)],))(tensor)
+
+
+def check_a_loss_of_logits_that_are_divided_along_the_classes() -> None:
+    mesh = init_device_mesh("cpu", (2,))
+    whole = pullback.arange(32.0).reshape(4, 8).sin().requires_grad_()
+    logits = distribute_tensor(whole.detach(), mesh, [Shard(1)]).requires_grad_()
+    labels = pullback.tensor([0, 1, 2, 7])
+    expected = F.cross_entropy(whole, labels)
+    with loss_parallel():
+        actual = F.cross_entropy(logits, labels)
+        actual.backward()
+    expected.backward()
+    assert actual.full_tensor().item() == pytest.approx(expected.item())
+    assert logits.grad.placements == (Shard(1),)
+    assert pullback.allclose(logits.grad.full_tensor(), whole.grad)

@@ -3,7 +3,7 @@
 # Note [Operations on DTensors]
 Operations element by element run on the parts; so do in-place ones, whose other operands are laid as the tensor is. All
 others bring the wholes together on every rank, compute there, and return tensors that every rank has: right always, and
-slow where PyTorch knows a way that needs less. Plain tensors are not mixed with DTensors.
+slow where PyTorch knows a way that needs less. Plain tensors are not mixed with DTensors, unless a program allows it.
 
 Being asked about operations costs all operations of the process (they take two to three times as long where tensors are
 small). So the class is asked from the first DTensor on that a program makes or computes with; `fully_shard` and
@@ -13,14 +13,16 @@ small). So the class is asked from the first DTensor on that a program makes or 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from pullback import equal, get_rng_state
 from pullback.autograd.grad_mode import no_grad
 from pullback.distributed import collectives
-from pullback.distributed.tensor.dtensor import DTensor, keep_part, lay_again, placed
+from pullback.distributed.tensor.dtensor import DTensor, keep_part, lay_again, lay_local, placed
 from pullback.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 from pullback.distributed.tensor.redistribution import Placements
 from pullback.modes.function_modes import _PACKAGE, _beyond_roads, _files
@@ -34,7 +36,7 @@ from pullback.tensor.tensor import Tensor, _disabled_torch_function_impl
 from pullback.tensor.tensor_base import TensorBase, copy_state
 from pullback.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-__all__ = ["answer_operations", "watch_first_use"]
+__all__ = ["answer_operations", "implicit_replication", "watch_first_use"]
 
 _RAW = frozenset(
     "__deepcopy__ __dir__ __format__ __hash__ __reduce__ __reduce_ex__ __repr__ __setstate__ backward cpu data_ptr "
@@ -138,10 +140,13 @@ def _operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name = func.__name__
     if name in ("numpy", "tolist", "__array__"):
         raise RuntimeError(f".{name}() is not supported for tensor subclasses, got DTensor: call full_tensor() first")
+    is_in_place = _is_in_place(name) or name == "__setitem__"
+    if _mixing.is_allowed and not (is_in_place and not _is_distributed(args[0])):
+        args, kwargs = _replicated(args, kwargs)
     _refuse_mixtures(name, args, kwargs)
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{name}(out=...) is not supported for DTensors")
-    if _is_in_place(name) or name == "__setitem__":
+    if is_in_place:
         if _is_elementwise(name):
             return _write_parts(func, args, kwargs)
         return _write_whole(func, name, args, kwargs)
@@ -158,6 +163,34 @@ def _is_distributed(value: Any) -> bool:
 
 def _given(args: Any, kwargs: Any) -> list[Any]:
     return [value for value in tree_flatten((args, kwargs))[0] if isinstance(value, Tensor)]
+
+
+class _Mixing(threading.local):
+    is_allowed = False
+
+
+_mixing = _Mixing()
+
+
+@contextmanager
+def implicit_replication() -> Iterator[None]:
+    """Take plain tensors beside DTensors for tensors that every rank has."""
+    before, _mixing.is_allowed = _mixing.is_allowed, True
+    try:
+        yield
+    finally:
+        _mixing.is_allowed = before
+
+
+def _replicated(args: Any, kwargs: Any) -> Any:
+    mesh = next(value for value in _given(args, kwargs) if isinstance(value, DTensor)).device_mesh
+    everywhere = (Replicate(),) * mesh.ndim
+
+    def laid(value: Any) -> Any:
+        is_plain = isinstance(value, Tensor) and not isinstance(value, DTensor) and value.ndim > 0
+        return lay_local(value, mesh, everywhere) if is_plain else value
+
+    return tree_map(laid, args), tree_map(laid, kwargs)
 
 
 def _refuse_mixtures(name: str, args: Any, kwargs: Any) -> None:
