@@ -10,7 +10,7 @@ import pytest
 
 import pullback
 from pullback import nn
-from pullback.compiling import entries
+from pullback.compiling import compiled_function, entries
 from pullback.compiling.compiled_function import CompiledFunction
 from pullback.compiling.function_text import CannotSplit
 from pullback.compiling.segments import Segmented
@@ -483,3 +483,54 @@ def test_small_piece_is_left_to_python_and_a_large_one_is_not(monkeypatch: pytes
     before = first.runs, second.runs
     compiled(x)
     assert (first.runs, second.runs - 1) == before
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizer: pullback.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10),
+        lambda optimizer: pullback.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=20),
+    ],
+)
+def test_step_of_a_schedule_leaves_the_backward_in_a_piece(make: Any) -> None:
+    def run(compiles: bool) -> list[Any]:
+        pullback.manual_seed(0)
+        network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+        optimizer = pullback.optim.Adam(network.parameters(), lr=0.01)
+        schedule = make(optimizer)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = network(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            return loss.detach()
+
+        act = pullback.compile(step) if compiles else step
+        results = [act(pullback.randn(3, 4)) for _ in range(CALLS)]
+        if compiles:
+            (first, *_) = act.segments.pieces
+            assert first.runs > 0
+            assert first.lines[1] - first.lines[0] == 2
+        return [*results, *[p.detach() for p in network.parameters()]]
+
+    for expected, actual in zip(run(False), run(True), strict=True):
+        assert_close(expected, actual, rtol=1e-4)
+
+
+def test_function_whose_surroundings_always_differ_is_recorded_so_many_times_alone() -> None:
+    class Holder:
+        factors = (1.0, 2.0)
+
+    holder = Holder()
+
+    def function(x: Any) -> Any:
+        return x * holder.factors[0]
+
+    compiled = pullback.compile(function)
+    for call in range(3 * compiled_function.KINDS):
+        holder.factors = (float(call), 2.0)
+        assert compiled(pullback.ones(2)).tolist() == [float(call)] * 2
+    (kind,) = compiled.kinds.values()
+    assert kind.is_eager

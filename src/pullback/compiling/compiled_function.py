@@ -115,6 +115,8 @@ class Kind:
         self.former: list[tuple[Any, dict[int, str]]] = []
         """The fingerprints of the last recordings, with the values that numbers had in them."""
         self.attempts = 0
+        self.programs = 0
+        """How many were made."""
         self.stops: list[Stop] = []
         self.is_eager = False
         self.is_instance = False
@@ -403,6 +405,9 @@ class CompiledFunction:
             count_program(entry.calls)
             kind.entries = [entry, *kind.entries[: ENTRIES - 1]]
             kind.attempts = 0
+            kind.programs += 1
+            if kind.programs >= KINDS and not self.runs:
+                kind.run_eagerly("what it depends on is another in each call")
             self._see(entry)
         elif is_template:
             self._make_instance(kind, self._shapes.key(args, kwargs, []), leaves)

@@ -89,7 +89,7 @@ class Segments:
     def add(self, made: Capture) -> None:
         """Cut at more places; one that breaks although its tensors were computed before stays as it is."""
         with self.owner._lock:
-            effects = min(self._effects + made.has_effects, 2)
+            effects = min(self._effects + made.has_effects, 3)
             if not made.breaks and effects == self._effects:
                 return
             self._effects = effects

@@ -9,8 +9,8 @@ exact for the same reasons. Branches, loops and `with` blocks around a break sta
 of a branch is computed in the piece before it, and Python asks it alone. A function that is called where it breaks is
 compiled on its own. What is met later, on another path, cuts the function anew. Where an object was found changed
 afterwards, the text tells where that may have been: first what assigns to attributes and items, then what is called for
-nothing but its effect. What binds a name
-of an outer scope stays too; its value is computed in a piece.
+nothing but its effect, `backward` and `zero_grad` last. What binds a name of an outer scope stays too; its value is computed
+in a piece.
 """
 
 from __future__ import annotations
@@ -46,6 +46,12 @@ _LOCALS, _PICK, _CALL = "__pullback_locals", "__pullback_pick", "__pullback_call
 _PIECE = "__pullback_piece"
 _REFUSED = frozenset(["super", "locals", "vars", "eval", "exec", "_getframe", "currentframe", "dir"])
 """Names of functions that look at the frame of their caller."""
+
+
+def _is_backward(node: ast.expr) -> bool:
+    """Whether an expression looks like a call of `backward` or `zero_grad`, which programs contain."""
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return is_method and node.func.attr in ("backward", "zero_grad")  # type: ignore[attr-defined]  # a method's call
 
 
 def pick(scope: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -148,7 +154,7 @@ class Segmented:
         for node in ast.walk(statement) if self._effects else ():
             if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
                 return True
-            if self._effects > 1 and isinstance(node, ast.Expr):
+            if isinstance(node, ast.Expr) and self._effects > 1 + _is_backward(node.value):
                 return True
         return False
 

@@ -412,7 +412,8 @@ def is_users_module(module: Any) -> bool:
 
 
 def _all_but_rates(options: dict[str, Any]) -> list[Any]:
-    return [type(value) if type(value) is float else value for value in options.values()]
+    parts = [part for value in options.values() for part in (value if type(value) is tuple else (value,))]  # betas
+    return [type(part) if type(part) is float else part for part in parts]
 
 
 def _all_but(unread: set[str]) -> Callable[[dict[str, Any]], list[Any]]:
