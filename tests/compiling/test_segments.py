@@ -507,7 +507,7 @@ def test_step_of_a_schedule_leaves_the_backward_in_a_piece(make: Any) -> None:
             schedule.step()
             return loss.detach()
 
-        act = pullback.compile(step) if compiles else step
+        act: Any = pullback.compile(step) if compiles else step
         results = [act(pullback.randn(3, 4)) for _ in range(CALLS)]
         if compiles:
             (first, *_) = act.segments.pieces
