@@ -37,6 +37,7 @@ These give another value than PyTorch 2.13, because that of pullback is the righ
 | gradient of `as_strided_scatter` for its input | of overwritten elements | of the others | only these are read |
 | `F.layer_norm` where the variance overflows | nan or 0 by the length of a row | nan | zeros would hide it |
 | `vmap` of `F.gaussian_nll_loss`, `var` batched | refused: a check reads it | a loss each | batches need no branch |
+| tangent of `torch.pow(b, z)` by a real `b`, `z` complex | without its imaginary part | whole | differences agree with it |
 | tangent of `d.mul_(d)` for the dual 1.5, 2 | 7.5 | 6 | the product rule; PyTorch reads what it has just written |
 | gradient of `torch.tensor([inf, 2.0]).prod()` | nan, inf | 2, inf | the product of the others, not a quotient |
 | gradient of `torch.tensor([nan, 1.0]).norm(inf)` | 0, 0 | nan, nan | zeros would hide it |

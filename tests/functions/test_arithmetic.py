@@ -148,3 +148,11 @@ def test_special_powers_agree_with_the_general_one() -> None:
     x = F.tensor([0.5, 2.0], dtype=F.float64)
     for exponent in (2, 3, -2, 0.5, -0.5, -1):
         assert F.allclose(x**exponent, F.pow(x, F.tensor(float(exponent), dtype=F.float64)))
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder"])
+def test_the_tangent_of_a_remainder_of_two_dtypes_counts_quotients_in_the_dtype_of_both(name: str) -> None:
+    divisor = F.tensor([0.75], dtype=F.bfloat16)
+    dividend = F.tensor([0.7499])  # 0.75 in bfloat16, where the quotient would be 1
+    _, tangent = F.func.jvp(lambda b: getattr(F, name)(dividend, b), (divisor,), (F.ones_like(divisor),))
+    assert tangent.tolist() == [0.0]

@@ -11,6 +11,7 @@ from pullback.rules import (
     linear,
     non_differentiable,
     not_implemented,
+    tangent,
     wrt,
 )
 
@@ -119,6 +120,11 @@ def remainder(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad, other=-grad * F.div_rounded(F.to_dtype(input, grad.dtype), other, "floor"))
 
 
+@tangent
+def remainder_tangent(input: Tensor, other: Tensor, input_tangent: Tensor, other_tangent: Tensor) -> Tensor:
+    return input_tangent - other_tangent * F.div_rounded(input, other, "floor")
+
+
 @elementwise(node="RemainderBackward0", public="remainder")
 def remainder_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad)
@@ -127,6 +133,11 @@ def remainder_scalar(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
 @elementwise(in_place=True, node="FmodBackward1")
 def fmod(grad: Tensor, input: Tensor, other: Tensor) -> Pullback:
     return wrt(input=grad, other=-grad * F.div_rounded(F.to_dtype(input, grad.dtype), other, "trunc"))
+
+
+@tangent
+def fmod_tangent(input: Tensor, other: Tensor, input_tangent: Tensor, other_tangent: Tensor) -> Tensor:
+    return input_tangent - other_tangent * F.div_rounded(input, other, "trunc")
 
 
 @elementwise(node="FmodBackward0", public="fmod")
