@@ -240,6 +240,9 @@ def _apply(cls: type[Function], args: tuple[Any, ...]) -> Any:
     wrapped = _wrap_outputs(ctx, outputs, inputs, args, records)
     if dual:
         carry_tangents(ctx, args, wrapped, kinds, saved)
+    if records:
+        ctx.store(wrapped)  # after the tangents came: those of saved outputs are saved too
+        adopt_switches(ctx)
     return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
 
 
@@ -263,8 +266,6 @@ def _wrap_outputs(
     if records and len(outputs) == 1 and _is_fresh(ctx, outputs[0], inputs):
         ctx.describe_outputs(outputs)
         outputs[0]._requires_grad, outputs[0]._edge = True, (ctx, 0)
-        ctx.store(outputs)
-        adopt_switches(ctx)
         return list(outputs)
     for tensor in ctx.dirty_tensors:
         if all(o is not tensor for o in outputs):
@@ -297,9 +298,6 @@ def _wrap_outputs(
             if records:
                 note_cut(sys.intern(ctx.name().removesuffix("Backward")), wrapped[-1], *args)
     ctx.dirty_tensors = ctx.non_differentiable = ()  # a modified input leads back to this node: no cycle
-    if records:
-        ctx.store(wrapped)
-        adopt_switches(ctx)
     return wrapped
 
 

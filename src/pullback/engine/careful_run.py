@@ -177,7 +177,9 @@ def _accumulate(task: GraphTask, node: AccumulateGrad, buffer: InputBuffer) -> N
     if grad is not None:
         if task.create_graph:
             node.accumulate_tensor(grad)
-        elif task.moves_tensors and type(grad) is not SparseTensor:
+        elif task.carries_tangents and type(node.variable._grad) is Tensor and grad.dtype is node.variable._grad.dtype:
+            _in_mode(task, node, node.variable._grad.add_, grad)  # the sum gets the tangent of what is added
+        elif task.moves_tensors and not task.carries_tangents and type(grad) is not SparseTensor:
             assert dispatch.accumulate is not None
             _in_mode(task, node, dispatch.accumulate, node, grad, buffer.owned[0])
         else:
@@ -224,10 +226,11 @@ def evaluate(
             return (None,) * len(edges)
         for value in reading:
             value.unpacked()
-        if task.moves_tensors and not task.create_graph and not node.needs_tensors:
+        records = task.create_graph or task.carries_tangents
+        if task.moves_tensors and not records and not node.needs_tensors:
             assert dispatch.pull_back is not None
             return list(_in_mode(task, node, dispatch.pull_back, node, grads, edges))
-        if task.create_graph or node.needs_tensors:
+        if records or node.needs_tensors:
             tensors = _as_tensors(task, grads)
             if node.needs_tensors and (node.extra is None or not node.extra.post_hooks):
                 grads[:] = [None] * len(grads)  # the node holds them alone: it may free them early

@@ -65,9 +65,12 @@ class Engine:
         task.root = root
         ends = [node for node, _ in captures] if ends_at_captures else ()
         task.count_dependencies([root], ends)
-        if process.changed and is_backward_dispatched(task.dependencies):
-            task.moves_tensors = True
-            task.expand_layers(root)
+        if process.changed:
+            if is_backward_dispatched(task.dependencies):
+                task.moves_tensors = True
+                task.expand_layers(root)
+            elif switches.dual_level >= 0:
+                task.moves_tensors = task.carries_tangents = True
         if not task.moves_tensors:
             root.grads = tuple([g._array for g in grads])
         if not accumulate:

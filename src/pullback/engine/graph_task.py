@@ -43,8 +43,8 @@ class GraphTask:
     """The state of one backward pass."""
 
     __slots__ = (
-        "called_at", "captured", "create_graph", "dependencies", "depth", "errors", "exec_info", "final_callbacks", "id",
-        "is_counted", "keep_graph", "moves_tensors", "not_ready", "ready_queue", "root", "streams",
+        "called_at", "captured", "carries_tangents", "create_graph", "dependencies", "depth", "errors", "exec_info",
+        "final_callbacks", "id", "is_counted", "keep_graph", "moves_tensors", "not_ready", "ready_queue", "root", "streams",
     )  # fmt: skip
 
     def __init__(self, *, keep_graph: bool, create_graph: bool, depth: int) -> None:
@@ -52,7 +52,9 @@ class GraphTask:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.moves_tensors = create_graph
-        """Whether gradients are Tensors from node to node: they are recorded, or dispatch modes are to see them."""
+        """Whether gradients are Tensors from node to node: they are recorded, have tangents, or dispatch modes see them."""
+        self.carries_tangents = False
+        """Whether the pass runs inside of a dual level: gradients get the tangents that follow from what was saved."""
         self.depth = depth
         self.is_counted = False
         self.errors: Any = None

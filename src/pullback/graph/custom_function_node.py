@@ -193,6 +193,7 @@ class BackwardCFunction(Node, _FunctionBase, FunctionCtx, _HookMixin):
                     break
             if position is not None and tensor._requires_grad:
                 value = SavedOutput(tensor, position)
+                value.tangents = tensor._extra.tangents if tensor._extra is not None else None
             version = tensor._counter.value if tensor._counter is not None else 0
             if hooks is not None:
                 edge = None if position is not None else gradient_edge(tensor)
