@@ -116,7 +116,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     if process.changed:
         if any_asked_whole(input, weight, bias):
             return ask_foreign(linear, (input, weight, bias))
-        if records_steps(input, weight, bias, same_bits=True) and unfused.can_apply_linear(input, weight, bias):
+        same_bits = input._array.flags.c_contiguous  # else the bias is added to the product, or by it
+        if records_steps(input, weight, bias, same_bits=same_bits) and unfused.can_apply_linear(input, weight, bias):
             return unfused.linear_steps(input, weight, bias)
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     folded = ndim != 2

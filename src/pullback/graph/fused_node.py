@@ -78,7 +78,7 @@ def _put_steps(node: Node) -> None:
     from pullback.engine.passes import is_running  # lazy: above this layer
 
     edges = _record_steps(node)
-    if node.fused != _ROUNDS_ALIKE:
+    if node.fused != _ROUNDS_ALIKE or node.operation == "linear_bias_added":  # of an input that is not contiguous
         _note_steps()
     assert edges[0] is not None
     outer = edges[0][0]
