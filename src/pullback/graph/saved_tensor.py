@@ -69,7 +69,7 @@ class PackedTensor:
     per input: while the engine evaluates the node, the unpack hook runs once.
     """
 
-    __slots__ = ("edge", "output_nr", "packed", "read", "requires_grad", "unpack_hook")
+    __slots__ = ("edge", "output_nr", "packed", "read", "requires_grad", "tangents", "unpack_hook")
 
     _counter = None
 
@@ -82,6 +82,8 @@ class PackedTensor:
         self.edge = edge
         self.output_nr = output_nr
         self.requires_grad = tensor._requires_grad
+        self.tangents = None if tensor._extra is None else tensor._extra.tangents
+        """Kept beside what the hook returns, which need not have them."""
         self.packed = call_pack_hook(pack, tensor)
 
     @property
@@ -106,10 +108,14 @@ class PackedTensor:
     def as_tensor(self, node: Node) -> Tensor:
         """The unpacked value, attached to the graph where the original was."""
         result = self.unpacked()
-        if not self.requires_grad:
+        if not self.requires_grad and not self.tangents:
             return result
         tensor = new_tensor(result._array)
         tensor._counter = result._counter
+        if self.tangents:
+            tensor._require_extra().tangents = dict(self.tangents)
+        if not self.requires_grad:
+            return tensor
         tensor._requires_grad = True
         edge = self.edge if self.output_nr is None else (node, self.output_nr)
         if edge is not None and isinstance(edge[0], AccumulateGrad):

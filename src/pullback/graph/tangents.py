@@ -19,7 +19,7 @@ from typing import Any
 from pullback.backend.array_module import has_internal_overlap, may_share_memory
 from pullback.graph.accumulate_grad import AccumulateGrad
 from pullback.graph.history import gradient_edge
-from pullback.graph.saved_tensor import SavedOutput
+from pullback.graph.saved_tensor import PackedTensor, SavedOutput
 from pullback.graph.views import view_like
 from pullback.modes.switches import switched, switches
 from pullback.tensor.tensor import Tensor, new_tensor
@@ -171,10 +171,18 @@ def give_saved_tangents(result: Tensor) -> None:
     """Give the result that a node saved its tangents: the node's backward may be differentiated too."""
     edge, extra = result._edge, result._extra
     assert edge is not None
+    if extra is None:
+        return
     for name in edge[0].saved_names:
-        saved = getattr(edge[0], f"saved_{name}", None)
-        if isinstance(saved, SavedOutput) and saved._array is result._array and extra is not None:
+        saved: Any = getattr(edge[0], f"saved_{name}", None)
+        if _is_saved(saved, result, edge[1]):
             saved.tangents = extra.tangents
+
+
+def _is_saved(saved: Any, result: Tensor, output_nr: int) -> bool:
+    if isinstance(saved, PackedTensor):
+        return saved.output_nr == output_nr
+    return isinstance(saved, SavedOutput) and saved._array is result._array
 
 
 def zeros_like_input(tensor: Any) -> Any:
