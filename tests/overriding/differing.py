@@ -62,6 +62,6 @@ DIFFERING_IN_MODES: dict[str, str] = {
 }
 
 _COMPILED = "Assignments reach the slots of the compiled class: what is told is the operation inside."
-DIFFERING_WHERE_COMPILED = dict.fromkeys(["operator.setitem(x, 0, t[0])", "x.grad = t"], _COMPILED)
+DIFFERING_WHERE_COMPILED = {"operator.setitem(x, 0, t[0])": _COMPILED}
 DIFFERING_IN_MODES_WHERE_COMPILED = {"s.real = y": _COMPILED}
 """The calls that compiled modules tell otherwise, and why."""
