@@ -346,7 +346,12 @@ _ASKED = (
     "grad_fn", "is_leaf", "_version", "output_nr", "retains_grad", "_base", "_is_view", "is_conj", "is_neg", "is_shared",
     "storage_offset",
 )  # fmt: skip
-"""What programs are not told apart by: the user's code that asks a tensor for it is not skipped."""
+"""What programs are not told apart by: the user's code that asks a tensor for it is not skipped.
+
+# Note [Asked facts]
+Modules compiled by Cython have no frames, so that their questions look like the user's. They read the fields that these
+properties read instead.
+"""
 
 
 def _stopping_where_asked(method: Any, name: str) -> Any:

@@ -444,7 +444,7 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: A
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """In-place version of addbmm; a smaller tensor grows to the size of the product, as in PyTorch."""
     shape = (*batch1._array.shape[-2:-1], *batch2._array.shape[-1:])
-    if input._array.shape == shape or input._base is not None:
+    if input._array.shape == shape or (input._extra is not None and input._extra.view is not None):
         return in_place(G.addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
     alias = alias_of(input)
     check_in_place(input, "addbmm", records=input._requires_grad and (not process.changed or switches.records))

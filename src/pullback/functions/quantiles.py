@@ -63,7 +63,7 @@ def nanquantile(
     `q`, a number or a vector of numbers in [0, 1], says which; the rest is as for `quantile`. nan where all are nan.
 
     >>> import pullback
-    >>> pullback.nanquantile(pullback.tensor([1.0, float("nan"), 3.0]), 0.5)
+    >>> pullback.nanquantile(pullback.tensor([1.0, pullback.nan, 3.0]), 0.5)
     tensor(2.)
     """
     dim = dim if axis is None else axis

@@ -139,7 +139,7 @@ def nanmedian(
     Over all elements, or a pair of `values` and `indices` along `dim`, which stays with size 1 if `keepdim`.
 
     >>> import pullback
-    >>> pullback.nanmedian(pullback.tensor([3.0, float("nan"), 1.0]))
+    >>> pullback.nanmedian(pullback.tensor([3.0, pullback.nan, 1.0]))
     tensor(1.)
     """
     dim = dim if axis is None else axis

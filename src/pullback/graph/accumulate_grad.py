@@ -51,7 +51,7 @@ def _copied(grad: Tensor, variable: Tensor) -> Tensor:
 def _is_view_with_history(variable: Tensor) -> bool:
     """Whether a view that was made a leaf got a history later, because its base was written to."""
     extra = variable._extra
-    return extra is not None and extra.view is not None and variable.grad_fn is not None
+    return extra is not None and extra.view is not None and variable._gradient_edge() is not None
 
 
 def _moved_leaf(variable: Tensor) -> RuntimeError:

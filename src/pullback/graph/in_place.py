@@ -179,7 +179,8 @@ def update_tangents(input: Any, result: Any) -> None:
     for level in {*levels_of(input), *levels_of(result)}:
         current, new = tangent_at(input, level), tangent_at(result, level)
         if current is None:
-            base = input if input._base is None else input._base
+            extra = input._extra
+            base = input if extra is None or extra.view is None else extra.view.base
             whole = new.new_empty_strided(base.size(), base.stride(), dtype=base.dtype).zero_()
             set_tangent(base, level, whole)  # laid out as the base, so that its views see parts of it
             current = tangent_at(input, level)

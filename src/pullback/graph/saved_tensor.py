@@ -127,13 +127,18 @@ class PackedTensor:
 
 def call_pack_hook(pack: Hook, tensor: Tensor) -> Any:
     """Run a pack hook and refuse one that modifies what it is given."""
-    before = tensor._version
+    before = _count_of_writes(tensor)
     with switched("grad_mode", False):
         packed = pack(tensor)
-    if tensor._version != before:
+    if _count_of_writes(tensor) != before:
         raise AutogradError("A saved tensor pack hook is modifying its input in place. Tensors that are saved for "
                             "backward are shared with the forward pass: pack a copy instead.")  # fmt: skip
     return packed
+
+
+def _count_of_writes(tensor: Tensor) -> int:
+    """What `_version` says, which a program that `compile` records is not to see asked for."""
+    return 0 if tensor._counter is None else tensor._counter.value
 
 
 def pack_saved_tensors(node: Node, edge_of: Callable[[Tensor], Edge | None]) -> None:

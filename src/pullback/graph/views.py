@@ -109,8 +109,9 @@ def _chain_replays(source: Tensor, first: Any, second: Any, view: Tensor) -> Cal
 
 
 def _strided_replay(source: Tensor) -> Callable[[Tensor], Tensor]:
-    base = source._base
-    assert base is not None
+    assert source._extra is not None
+    assert source._extra.view is not None
+    base = source._extra.view.base
     size, stride, offset = tuple(source.shape), source.stride(), _elements_between(base, source)
     return lambda tensor: _relative_as_strided(tensor, size, stride, offset)
 
@@ -173,7 +174,7 @@ def check_view_modification(view: Tensor, info: ViewInfo, *, records: bool) -> N
         return
     if info.creation != DEFAULT:
         raise forbidden_modification(view, info)
-    if view._requires_grad and info.base.is_leaf:
+    if view._requires_grad and not info.base._is_recorded():
         raise LeafModificationError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Modify it under "
             "pullback.no_grad(), or work on a clone()."

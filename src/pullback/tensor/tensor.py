@@ -314,7 +314,11 @@ class Tensor(TensorBase):
     @property
     def is_leaf(self) -> bool:
         """Whether this tensor was not made by a recorded operation."""
-        return not self._requires_grad or self.grad_fn is None
+        return not self._is_recorded()
+
+    def _is_recorded(self) -> bool:
+        """Whether a recorded operation made this tensor. See Note [Asked facts]."""
+        return self._requires_grad and self._gradient_edge() is not None
 
     def _has_edge(self) -> bool:
         """Whether a recorded operation made this tensor, without making a view's edge anew."""
@@ -384,7 +388,7 @@ class Tensor(TensorBase):
     @property
     def grad_dtype(self) -> Dtype | None:
         """The dtype that `.grad` must have; the tensor's own unless set, None for any."""
-        if not self.is_leaf:
+        if self._is_recorded():
             raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
         extra = self._extra
         if extra is None or extra.grad_dtype is AutogradExtra.UNSET:
@@ -393,7 +397,7 @@ class Tensor(TensorBase):
 
     @grad_dtype.setter
     def grad_dtype(self, value: Dtype | None) -> None:
-        if not self.is_leaf:
+        if self._is_recorded():
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
         if value is not None and not isinstance(value, Dtype):
             raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}")
