@@ -136,6 +136,21 @@ def test_ctc_loss_of_an_impossible_target_is_infinite_or_nothing() -> None:
     assert log_probs.grad.abs().max().item() == 0
 
 
+@pytest.mark.parametrize(("steps", "labels"), [(5, 2), (3, 0), (4, 3)])
+def test_the_gradient_of_ctc_loss_in_a_batch_of_many_lengths_is_that_of_the_sequence_alone(
+    steps: int, labels: int
+) -> None:
+    x = torch.linspace(-2, 2, 60).sin().mul(3).reshape(5, 3, 4).log_softmax(2).detach().requires_grad_()
+    targets = torch.tensor([[2, 2, 1], [3, 1, 2], [1, 3, 3]])
+    batched = F.ctc_loss(x, targets, (4, steps, 5), (2, labels, 3), reduction="none")[1]
+    alone = F.ctc_loss(x[:steps, 1:2], targets[1:2, :labels], (steps,), (labels,), reduction="sum")
+
+    (actual,) = torch.autograd.grad(batched, x)
+
+    (expected,) = torch.autograd.grad(alone, x)
+    assert torch.allclose(actual, expected, atol=1e-6)
+
+
 def test_the_second_derivative_of_ctc_loss_does_not_exist() -> None:
     x = torch.zeros(2, 1, 2, requires_grad=True)
     loss = F.ctc_loss(x.log_softmax(2), torch.tensor([[1]]), (2,), (1,))
