@@ -225,6 +225,7 @@ class KeptTensor(PackedTensor):
         self.edge = edge
         self.output_nr = output_nr
         self.requires_grad = requires_grad
+        self.tangents = None  # what has some is kept as it is
 
     @property
     def _array(self) -> Any:
