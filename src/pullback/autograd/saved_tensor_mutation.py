@@ -122,6 +122,8 @@ def _written(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
     targets: Any = kwargs.get("out")
     if function is write_out:
         targets = args[1]
+    elif name == "_view_in_place":
+        targets = args[2]
     elif args and ((name.endswith("_") and not name.endswith("__")) or name == "__setitem__"):
         targets = args[0]
     targets = targets if isinstance(targets, (tuple, list)) else (targets,)

@@ -15,7 +15,7 @@ def copysign_grad(grad: Any, input: Any, result: Any) -> Any:
 def sgn_grad(grad: Any, input: Any, result: Any) -> Any:
     """The gradient of sgn: what is tangential to the unit circle, over the magnitude."""
     if not F.is_complex_value(input):
-        return F.zeros_of(grad)
+        return F.zeros_in_shape_of(grad)
     magnitude = F.abs(input)
     radial = F.real_part(grad * F.conj(result)) * result
     return F.where(magnitude == 0, 0, (grad - radial) / magnitude)

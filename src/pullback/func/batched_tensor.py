@@ -300,6 +300,14 @@ def batched_at(value: Any, dim: int, level: VmapLevel) -> BatchedTensor:
     return result
 
 
+def become_batch(tensor: Any, batch: BatchedTensor) -> None:
+    """Let `tensor`, which was the same for all examples, be `batch`, whose examples are the same."""
+    tensor.__class__ = BatchedTensor
+    tensor._level = batch._level
+    tensor._become(batch)
+    tensor._uniform = True
+
+
 def swap_leading(tensor: Any) -> Any:
     """The tensor with its first two dimensions swapped."""
     import pullback.generated as G

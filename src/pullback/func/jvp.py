@@ -88,6 +88,7 @@ def make_dual(primal: Any, tangent: Any, dual_level: int) -> Any:
     levels = list(reversed(levels_of_batch(primal)))
     alias = _alias(below_levels(primal, levels))
     below = _alias(below_levels(tangent, levels))
+    alias._require_extra().is_dual_input = True
     set_tangent(alias, dual_level, below if isinstance(below, BatchedTensor) else laid_out_like(alias, below))
     return above_levels(alias, levels)
 

@@ -841,7 +841,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 
 def zeros_of(input: Tensor, *, out: Any = None) -> Tensor:
-    """Zeros of the shape and dtype of `input`: the gradient of a step function."""
+    """Zeros of the shape, dtype and order in memory of `input`: the gradient of a step function."""
     if process.diverted or out is not None or not isinstance(input, TensorBase):
         if (taken := divert("zeros_of", (input,), out)) is not PROCEED:
             return taken

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.backend.array_module import as_array, cast_array, copy_array, parts, restride
+from pullback.backend.array_module import as_array, cast_array, copy_array, inverse_order, memory_order, parts, restride
 from pullback.backend.array_module import as_strided as strided_window
 from pullback.backend.device import move_array
 from pullback.backend.dtype import complex_of, real_of
@@ -266,5 +266,8 @@ def select_part(input: Array, dim: int, index: int) -> Array:
 
 @by_device
 def zeros_of(input: Array) -> Array:
-    """Zeros of the shape and dtype of `input`: the gradient of a step function."""
-    return np.zeros(input.shape, input.dtype)
+    """Zeros of the shape, dtype and order in memory of `input`: the gradient of a step function."""
+    if input.flags.c_contiguous:
+        return np.zeros(input.shape, input.dtype)
+    order = memory_order(input)
+    return np.zeros([input.shape[dim] for dim in order], input.dtype).transpose(inverse_order(order))

@@ -41,7 +41,7 @@ _UNSET = object()
 class AutogradExtra:
     """The rare part of a tensor's autograd state."""
 
-    # Defaults of the class, not slots: a view sets one of the eight, and setting them all takes as long again.
+    # Defaults of the class, not slots: a view sets one of the nine, and setting them all takes as long again.
     UNSET = _UNSET
 
     view: ViewInfo | None = None
@@ -50,5 +50,7 @@ class AutogradExtra:
     retains_grad: bool = False
     inference: bool = False
     tangents: dict[int, Tensor] | None = None
+    is_dual_input: bool = False
+    """Whether `func.jvp` made the tensor, a view of its primal to PyTorch, for which no view's node is recorded."""
     grad_dtype: Any = _UNSET
     mirror: Mirror | None = None

@@ -497,7 +497,7 @@ class Tensor(TensorBase):
         """Cut this tensor off its history, in place."""
         if process.changed and switches.transform is not None and self._made_in is not switches.transform:
             raise captured_modification("detach")
-        if self._is_view():
+        if self._is_view() or (self._extra is not None and self._extra.is_dual_input):
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training with gradient_as_bucket_view=True, gradients are views of its buffers."

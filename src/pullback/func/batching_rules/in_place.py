@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pullback import functions
+from pullback.func.batched_tensor import become_batch
 from pullback.func.batching_rules.elementwise import is_elementwise, promoted_dtype
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of, tensors_among
 from pullback.func.vmap_level import VmapLevel
 from pullback.graph.in_place import check_writable
 from pullback.tensor.tensor import Tensor
+from pullback.utils._pytree import tree_flatten
 
 
 def in_place_rule(
@@ -23,8 +25,7 @@ def in_place_rule(
     """Elementwise operations run in place on the batch; others are computed out of place, then copied."""
     target, base = args[0], out_of_place(function)
     assert base is not None  # this rule was chosen for it
-    if not level.owns(target):
-        refuse_unbatched(level, target, function.__name__)
+    require_batch(level, target, (args, kwargs), function.__name__)
     tensors = tensors_among((*args, *kwargs.values()))
     rank = ndim_of(target)
     if is_elementwise(base.__name__) and all(ndim_of(t) <= rank for t in tensors) and promoted_dtype(tensors) is None:
@@ -48,6 +49,28 @@ def out_of_place(function: Callable[..., Any]) -> Callable[..., Any] | None:
     if made_from is not None:
         return made_from
     return getattr(sys.modules[function.__module__], name[:-1], None)
+
+
+def require_batch(level: VmapLevel, target: Any, given: Any, name: str) -> None:
+    """Refuse a write to what is no batch, unless the examples that are written are the same: then it becomes a batch.
+
+    See Note [Uniform batches]. A tensor that may have aliases does not become one: they would keep its former memory.
+    """
+    if level.owns(target):
+        return
+    sources = [t for t in tree_flatten(given)[0] if level.owns(t)]
+    if (
+        not level.has_uniform
+        or type(target) is not Tensor
+        or target._requires_grad
+        or target._counter is not None
+        or target._extra is not None
+        or not all(t._uniform for t in sources)
+    ):
+        refuse_unbatched(level, target, name)
+    made_in, whole = target._made_in, functions.clone(level.to_physical(target))
+    whole._made_in = made_in
+    become_batch(target, level.wrap(whole))
 
 
 def refuse_unbatched(level: VmapLevel, target: Any, name: str) -> NoReturn:
@@ -82,8 +105,7 @@ def write_out(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, .
 def copy_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Overwrite the batch."""
     target, source = args[0], args[1]
-    if not level.owns(target):
-        refuse_unbatched(level, target, function.__name__)
+    require_batch(level, target, (args, kwargs), function.__name__)
     functions.copy_(target._physical, aligned(level, source, ndim_of(target)))
     return target
 
@@ -98,8 +120,7 @@ def copy(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], 
 @rule("fill_tensor_ fill_in_place_tensor_")
 def fill_tensor_(level: VmapLevel, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Fill each example with its own number."""
-    if not level.owns(args[0]):
-        refuse_unbatched(level, args[0], "fill_")
+    require_batch(level, args[0], (args, kwargs), "fill_")
     return copy_(level, function, args, kwargs)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pullback.generated as G
 from pullback import functions
-from pullback.func.batching_rules.in_place import refuse_unbatched
+from pullback.func.batching_rules.in_place import require_batch
 from pullback.func.batching_rules.indexing import example_numbers, index_rank, is_adjacent
 from pullback.func.batching_rules.loop import loop
 from pullback.func.batching_rules.table import aligned, bind, expanded, ndim_of, rule, shape_of
@@ -27,8 +27,8 @@ def index_put(level: VmapLevel, function: Callable[..., Any], args: Arguments, k
     if not values.ndim and values.device != input.device:  # a number of the CPU fits every device
         values = values.to(input.device)
     writes = function.__name__.endswith("_")
-    if writes and not level.owns(input):
-        refuse_unbatched(level, input, function.__name__)
+    if writes:
+        require_batch(level, input, (args, kwargs), function.__name__)
     rank = index_rank(indices)
     places = [example_numbers(level, rank), *[aligned(level, i, rank) for i in indices]]
     given = _in_index_order(level, input, indices, dims, values, rank)
