@@ -80,3 +80,13 @@ def test_the_exponential_of_a_multiple_of_a_projection_is_accurate() -> None:
     projection = np.full((8, 8), 1 / 8)
     expected = np.eye(8) + projection * np.expm1(20.0)
     np.testing.assert_allclose(kernels.linalg_matrix_exp(20 * projection), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("extreme", [1e30, 1e-22])
+def test_the_gradient_of_a_product_of_many_numbers_that_single_precision_cannot_hold(extreme: float) -> None:
+    x = np.ones(5000, np.float32)
+    x[[7, 4000]] = extreme
+
+    others = kernels.product_of_others(x, 0)
+
+    np.testing.assert_allclose(others[[7, 4000]], np.float32(extreme), rtol=1e-6)

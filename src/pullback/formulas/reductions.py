@@ -35,6 +35,7 @@ def mean_grad(grad: Any, shape: Shape, dim: Dims, keepdim: bool) -> Any:
     return F.over(F.expand_reduced(grad, shape, dim, keepdim), math.prod([shape[a] for a in axes]))
 
 
+@declare(twin="passes")
 def product_of_others(input: Any, dim: int) -> Any:
     """At each element the product of all others along `dim`; right with any number of zeros."""
     size = input.shape[dim]

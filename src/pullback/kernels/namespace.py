@@ -58,7 +58,7 @@ FILES = {
     "printing": "corners widen magnitude_range",
     "rearranging": "flip roll rot90 repeat repeat_interleave_counts tril triu diag_embed repeat_back",
     "recurrent": "lstm_layer lstm_layer_back gru_layer gru_layer_back rnn_layer rnn_layer_back pack_padded_sequence pack_padded_sequence_back",
-    "reductions": "sum_all sum expand_reduced mean_all mean mean_grad prod_all prod can_divide is_nan_beside_zeros product_of_others nansum not_nan count_not_nan count_nonzero any all check_all",
+    "reductions": "sum_all sum expand_reduced mean_all mean mean_grad prod_all prod can_divide is_nan_beside_zeros product_of_others wide_product_of_others nansum not_nan count_not_nan count_nonzero any all check_all",
     "reflectors": "apply_reflectors linalg_householder_product ormqr",
     "resampling": "resample resample_back",
     "rounding": "floor ceil trunc round round_decimals frac nextafter frexp ldexp",
