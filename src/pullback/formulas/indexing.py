@@ -24,7 +24,7 @@ def index_select_back(grad: Any, shape: Shape, dim: int, index: Any) -> Any:
     return F.index_add(F.zeros_in_shape(grad, shape), dim, F.reshape(index, (-1,)), grad)
 
 
-@declare(fresh=True)
+@declare(fresh=True, twin="passes")
 def take_back(grad: Any, shape: Shape, index: Any) -> Any:
     """The gradient of `take`."""
     return F.put(F.zeros_in_shape(grad, shape), index, grad, True)

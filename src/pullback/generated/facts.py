@@ -231,7 +231,7 @@ DECLARED: dict[str, dict[str | bool | int, str]] = {
     },
     'twin': {
         'kernel': 'as_positions sharing_counts',
-        'passes': 'expand_reduced masked_select_back mean_grad pack_padded_sequence_back product_of_others repeat_back share_evenly sum_where trace_back unbind_back unit_or_zero unpool_back',
+        'passes': 'expand_reduced masked_select_back mean_grad pack_padded_sequence_back product_of_others repeat_back share_evenly sum_where take_back trace_back unbind_back unit_or_zero unpool_back',
         'recorded': 'bias_grad conj depending_on embedding_gradient exactly imaginary_part once_with_zeros real_part to_dtype',
     },
     'ufunc': {

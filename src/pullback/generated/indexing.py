@@ -13,11 +13,9 @@ from pullback.kernels.indexing import (
     nonzero_static as nonzero_static_kernel, select as select_kernel, select_back as select_back_kernel,
     slice_back as slice_back_kernel, slice_view as slice_view_kernel, take as take_kernel,
 )  # fmt: skip
-from pullback.kernels.scattering import scatter_add as scatter_add_kernel
+from pullback.kernels.scattering import scatter_add as scatter_add_kernel, take_back as take_back_kernel
 from pullback.kernels.shape import zeros_in_shape as zeros_in_shape_kernel
-from pullback.recording.array_formulas import (
-    index_select_back as index_select_back_kernel, take_back as take_back_kernel,
-)  # fmt: skip
+from pullback.recording.array_formulas import index_select_back as index_select_back_kernel
 from pullback.recording.vocabulary import (
     Edges, OperationNode, PROCEED, PartialGradient, SavedList, Tensor, TensorBase, apply_rarely, as_array, as_shape,
     as_tensor_list, attach_view, divert, finish, gradient_edge, make_view, ndarray, new, new_node, next_sequence_nr,

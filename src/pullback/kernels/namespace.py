@@ -63,7 +63,7 @@ FILES = {
     "resampling": "resample resample_back",
     "rounding": "floor ceil trunc round round_decimals frac nextafter frexp ldexp",
     "scans": "cumsum reversed_cumsum cumprod cumprod_grad cummax cummin logcumsumexp",
-    "scattering": "row_major_copy copy_in_order index_put index_put_into scatter scatter_value scatter_add pad_to reduce_at scatter_reduce index_add index_copy index_fill index_fill_tensor index_reduce expand_index put ones_in_shape_of is_zero is_false ones_where_equal distinct_positions positive_index as_positions sharing_counts once_with_zeros",
+    "scattering": "row_major_copy copy_in_order index_put index_put_into scatter scatter_value scatter_add pad_to reduce_at scatter_reduce index_add index_copy index_fill index_fill_tensor index_reduce expand_index put take_back ones_in_shape_of is_zero is_false ones_where_equal distinct_positions positive_index as_positions sharing_counts once_with_zeros",
     "searching": "searchsorted unique unique_consecutive bincount histc isin as_value",
     "selection": "add_dependency depending_on where drop_where keep_where",
     "shape": "clone copy_to contiguous_copy to_dtype to_copy to_device to_integer copy alias zeros_in_shape zeros_in_shape_of reshape view unsafe_view view_dtype expand transpose permute t unsqueeze squeeze squeeze_dim squeeze_dims diagonal unfold as_strided view_as_real view_as_complex select_part zeros_of",

@@ -269,6 +269,14 @@ def put(input: Array, index: Array, source: Array, accumulate: bool = False) -> 
 
 
 @by_device
+def take_back(grad: Array, shape: Shape, index: Array) -> Array:
+    """The gradient of `take`: zeros with `grad` added at positions that `take` has checked."""
+    result: Array = np.zeros(shape, grad.dtype)
+    add_at(result.reshape(-1), (index.reshape(-1),), grad.reshape(-1))
+    return result
+
+
+@by_device
 def ones_in_shape_of(input: Array) -> Array:
     """Ones in the shape and dtype of `input`."""
     return np.ones(input.shape, input.dtype)
