@@ -229,3 +229,17 @@ def test_what_linearize_gives_is_apart_from_the_tangents() -> None:
         product.mul_(3)
         assert product.flatten().tolist() == [3.0, 3.0, 3.0]
     assert tangent.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("alias", [lambda y: y.detach(), lambda y: y[:2]], ids=["detached", "view"])
+def test_what_has_other_aliases_is_not_written_to_inside_of_a_hessian(alias: Any) -> None:
+    """They would keep the former memory: PyTorch writes to it, here it is refused and not silently wrong."""
+
+    def f(x: Any) -> Any:
+        y = pullback.zeros(3)
+        other = alias(y)
+        y[0] = x[0]
+        return (y**3).sum() + other.sum()
+
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        pullback.func.hessian(f)(pullback.ones(3))

@@ -6,13 +6,16 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import pullback.generated as G
 from pullback import functions
 from pullback.func.batched_tensor import become_batch
 from pullback.func.batching_rules.elementwise import is_elementwise, promoted_dtype
 from pullback.func.batching_rules.table import aligned, expanded, ndim_of, rule, shape_of, tensors_among
 from pullback.func.vmap_level import VmapLevel
 from pullback.graph.in_place import check_writable
+from pullback.graph.views import view_like
 from pullback.tensor.tensor import Tensor
+from pullback.tensor.version_counter import VersionCounter
 from pullback.utils._pytree import tree_flatten
 
 
@@ -54,23 +57,33 @@ def out_of_place(function: Callable[..., Any]) -> Callable[..., Any] | None:
 def require_batch(level: VmapLevel, target: Any, given: Any, name: str) -> None:
     """Refuse a write to what is no batch, unless the examples that are written are the same: then it becomes a batch.
 
-    See Note [Uniform batches]. A tensor that may have aliases does not become one: they would keep its former memory.
+    See Note [Uniform batches]. What has other aliases does not become one: they would keep its former memory.
     """
     if level.owns(target):
         return
+    base: Any = target._base if type(target) is Tensor and target._is_view() else target
     sources = [t for t in tree_flatten(given)[0] if level.owns(t)]
-    if (
-        not level.has_uniform
-        or type(target) is not Tensor
-        or target._requires_grad
-        or target._counter is not None
-        or target._extra is not None
-        or not all(t._uniform for t in sources)
-    ):
+    if not level.has_uniform or not all(t._uniform for t in sources) or not _is_alone(base, target):
         refuse_unbatched(level, target, name)
-    made_in, whole = target._made_in, functions.clone(level.to_physical(target))
+    made_in, whole = base._made_in, G.contiguous_copy(level.to_physical(base))
     whole._made_in = made_in
-    become_batch(target, level.wrap(whole))
+    become_batch(base, level.wrap(whole))
+    if base is not target:
+        become_batch(target, level.again(view_like, base, target))
+
+
+def _is_alone(base: Any, view: Any) -> bool:
+    """Whether `base` has no history and nothing but `view`, which may be `base` itself, shares its memory."""
+    if type(base) is not Tensor or base._requires_grad or base._extra is not None:
+        return False
+    counter, alone = base._counter, VersionCounter()
+    if counter is None:
+        return True
+    # Detached aliases are not among the views, but keep the counter, as the base and its views do.
+    kept = sys.getrefcount(counter) - sys.getrefcount(alone)
+    if view is base:
+        return kept == 1
+    return kept == 2 and base._array.flags.c_contiguous
 
 
 def refuse_unbatched(level: VmapLevel, target: Any, name: str) -> NoReturn:
