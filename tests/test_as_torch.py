@@ -124,6 +124,11 @@ def test_torchviz_resolves_to_the_graph_picture() -> None:
     assert run_as_torch(program) == "True"
 
 
+def test_torchviz_has_its_module_of_dots() -> None:
+    program = "import torchviz.dot\nfrom torchviz import dot\nfrom torchviz.dot import make_dot, make_dot_from_trace\n"
+    assert run_as_torch(program + "print(dot.make_dot is torchviz.make_dot is make_dot)") == "True"
+
+
 def test_a_name_that_a_module_lacks_can_be_imported_and_raises_at_its_use() -> None:
     program = (
         "from torch.nn.functional import relu\nfrom torch.cuda import CUDAPluggableAllocator\nimport torch\n"

@@ -37,7 +37,11 @@ EMULATED_VERSION = "2.13.0"
 
 IMPORT_NAME = opmap["IMPORT_NAME"]
 
-OTHER_PACKAGES = {"torchviz": "pullback.utils.graph_picture", "functorch": "pullback.func"}
+OTHER_PACKAGES = {
+    "torchviz": "pullback.utils.graph_picture",
+    "torchviz.dot": "pullback.utils.graph_picture",
+    "functorch": "pullback.func",
+}
 """Small companions of PyTorch that pullback brings along: their name, and the module that answers for them.
 
 functorch comes with PyTorch and needs it; torchviz is a package of its own, which serves where it is installed.
@@ -66,9 +70,10 @@ class TorchFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         """Return a spec for a name that is ours to answer, None for any other."""
         if fullname in OTHER_PACKAGES and _exists(OTHER_PACKAGES[fullname]):
-            if fullname == "torchviz" and PathFinder.find_spec(fullname) is not None:
+            package = fullname.partition(".")[0]
+            if package == "torchviz" and PathFinder.find_spec(package) is not None:
                 return None
-            return ModuleSpec(fullname, AliasLoader(OTHER_PACKAGES[fullname]))
+            return ModuleSpec(fullname, AliasLoader(OTHER_PACKAGES[fullname]), is_package=fullname == "torchviz")
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         own_name = "pullback" + fullname.removeprefix("torch")
