@@ -8,6 +8,7 @@ from typing import Any
 from pullback.backend import array_module
 from pullback.backend.device import device_of, find_library
 from pullback.backend.dtype import default_float, number_dtype
+from pullback.backend.sparse_array import SparseArray
 from pullback.checks.new_tensors import check_layout, check_strides
 from pullback.creation.options import (
     allocated,
@@ -30,6 +31,7 @@ from pullback.kernels.creation import (
 from pullback.modes.function_modes import told_to_modes
 from pullback.modes.interception import is_dispatching, overridable
 from pullback.modes.switches import process
+from pullback.tensor.sparse_tensor import SparseTensor, new_sparse_tensor
 from pullback.tensor.tensor import Tensor
 
 Maker = Callable[[tuple[int, ...], Any], Any]
@@ -154,7 +156,28 @@ def zeros_like(input: Tensor, **options: Any) -> Tensor:
     >>> pullback.zeros_like(pullback.tensor([1, 2]))
     tensor([0, 0])
     """
+    if type(input) is not Tensor and isinstance(input, SparseTensor) and options.get("layout") in (None, input.layout):
+        return _nothing_stored(input, **options)
     return _like("zeros_like", input, array_module.zeros, options)
+
+
+def _nothing_stored(
+    input: SparseTensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A sparse tensor that stores no values, which says that all are zero."""
+    if memory_format is not None and type(input) is SparseTensor:
+        raise RuntimeError("memory format option is only supported by strided tensors: leave it out for sparse ones.")
+    array = input._sparse
+    values = array.values[:0].astype(dtype_option("zeros_like", dtype) or array.values.dtype)
+    made = new_sparse_tensor(SparseArray(array.indices[:, :0], values, array.shape, True), type(input))
+    return made.requires_grad_() if requires_grad else made
 
 
 @overridable
